@@ -111,7 +111,7 @@ NO_RULES = {
     "policy/__init__.py", "policy/rule.py", "policy/readings.py", "policy/registry.py",
     "agents/books.py", "agents/control.py",
     "agents/jedi/post_processor.py", "agents/own.py", "agents/panda/copy_archive.py", "agents/panda/jobs.py",
-    "agents/run/samples.py", "agents/run/timeline.py", "ledgers/hourly_sums.py",
+    "agents/run/samples.py", "agents/run/timeline.py", "ledgers/dues.py", "ledgers/hourly_sums.py",
     "ledgers/inputs.py", "ledgers/live_tasks.py", "turns/brokers.py", "turns/decision_log.py",
     "turns/job_tables.py", "turns/merge_tables.py", "turns/merge_turn.py", "turns/plane.py", "turns/policies.py",
     "turns/slots.py", "turns/task_kinds.py",

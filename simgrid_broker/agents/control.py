@@ -1,18 +1,18 @@
 """Control: what an agent is given."""
 
-import itertools
 import os
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
-from heapq import heapify, heapreplace
 from math import floor
 from typing import Any, Protocol
 
+import numpy as np
 import simpy
 
 from simgrid_broker import luck
 from simgrid_broker.agents.books import Books, Recorder
 from simgrid_broker.fabric.fabric import Fabric
+from simgrid_broker.ledgers.dues import Dues, Input
 from simgrid_broker.turns.brokers import Brokers
 from simgrid_broker.turns.plane import Check, unchecked
 from simgrid_broker.turns.policies import InForce, Policies
@@ -174,11 +174,8 @@ class Work(Protocol):
     def cycle(self) -> float | None:
         """Work; returns a delay, s, that replaces the period once."""
 
-    def is_idle(self, at: float) -> bool:
-        """True if a cycle at a time would find nothing to do, whatever other agents do before."""
 
-
-class Reader(Protocol):
+class Reader(Input, Protocol):
     """Reader of the input of all work of a calendar."""
 
     def sleeps(self) -> bool:
@@ -194,19 +191,17 @@ class Reader(Protocol):
 class Calendar(simpy.Event):
     """Periodic work of an agent under many names: one event, in which the cycles that would do nothing are skipped.
 
-    count: as for `Rounds`; dues: time, number and work of the next cycles, a heap; skipped: times of cycles that are
-    not counted yet, some of them ahead of time.
+    count: as for `Rounds`; dues: when each work is done next; skipped: times of cycles that are not counted yet, some
+    of them ahead of time.
     """
 
     def __init__(self, control: Control, period: float, works: Sequence[Work], reader: Reader, count: list[int]):
         super().__init__(control.env)
         self._ok, self._value = True, None
         self.period, self.reader, self.due, self.count, self.world = period, reader, control.due, count, control.world
-        self.numbers, self.priority, self.name = itertools.count(), next_priority(control), works[0].name
-        self.dues = [(self.env.now + first_delay(control, period, work.name), next(self.numbers), work)
-                     for work in works]
-        heapify(self.dues)
-        self.due[self.name] = self.dues[0][0]
+        self.works, self.priority, self.name = works, next_priority(control), works[0].name
+        self.dues = Dues(self.env.now + np.array([first_delay(control, period, work.name) for work in works]))
+        self.due[self.name] = self.dues.first()[1]
         self.skipped: list[float] = []
         self.is_asleep = False
         self.again: list[Callable[[Any], None]] = [self._turn]
@@ -225,26 +220,26 @@ class Calendar(simpy.Event):
     def settle(self) -> None:
         """Count the cycles before now."""
         now = self.env.now
-        while self.is_asleep and self.dues[0][0] < now:
-            due_s = self.dues[0][0]
+        while self.is_asleep and (first := self.dues.first())[1] < now:
+            place, due_s = first
             self.reader.pass_by(due_s)
             self.skipped.append(due_s)
-            self._put_off(due_s + self.period)
+            self.dues.put_off(place, self.period)
         past = sum(due_s < now for due_s in self.skipped)
         self.count[0] += past
         del self.skipped[:past]
 
     def _turn(self, _event: simpy.Event) -> None:
         """Do the work that is due, then wait."""
-        due_s, _, work = self.dues[0]
+        place, _ = self.dues.first()
         self.count[0] += len(self.skipped)
         self.skipped.clear()
         try:
-            delay = act(self.world, work.cycle, self.count) or self.period
+            delay = act(self.world, self.works[place].cycle, self.count) or self.period
         except Exception as thrown:
             self.broken.fail(thrown)
         else:
-            self._put_off(due_s + delay)
+            self.dues.put_off(place, delay)
             self._wait()
 
     def _wait(self) -> None:
@@ -254,21 +249,10 @@ class Calendar(simpy.Event):
         if self.is_asleep or not self.again:
             return
         if not AWAKE:
-            self._skip_idle()
-        self.due[self.name] = self.dues[0][0]
-        self.env.schedule(self, self.priority, self.dues[0][0] - self.env.now)
-
-    def _skip_idle(self) -> None:
-        """Skip the cycles before the next one with something to do in one loop, as most of all cycles are skipped."""
-        dues, period = self.dues, self.period
-        due_s, _, work = dues[0]
-        while work.is_idle(due_s):
-            self.skipped.append(due_s)
-            heapreplace(dues, (due_s + period, next(self.numbers), work))
-            due_s, _, work = dues[0]
-
-    def _put_off(self, due_s: float) -> None:
-        heapreplace(self.dues, (due_s, next(self.numbers), self.dues[0][2]))
+            self.skipped += self.dues.skip_idle(self.period, self.reader)
+        _, due_s = self.dues.first()
+        self.due[self.name] = due_s
+        self.env.schedule(self, self.priority, due_s - self.env.now)
 
 
 def next_priority(control: Control) -> simpy.events.EventPriority:

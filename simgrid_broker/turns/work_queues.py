@@ -1,7 +1,8 @@
 """Work queues of the JobGenerator and their numbers, each as old as in PanDA; lifecycle reference, 1.6, 2.3, 2.4."""
 
 import math
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -47,6 +48,7 @@ class WorkQueues:
         self.raised: dict[tuple[int, int], tuple] = {}
         self.tasks: dict[tuple[int, int], np.ndarray] = {}
         self.kinds: dict[int, tuple[np.ndarray, list[tuple[bool, np.ndarray]]]] = {}    # by id of rows, which are kept
+        self.serve(())
         self.forget(np.zeros(0, np.int64))
         control.books.newcomers.append(self.forget)
         self.analysis = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
@@ -60,9 +62,13 @@ class WorkQueues:
         gone = set(rows.tolist())
         self.raised = {key: view for key, view in self.raised.items() if key[0] not in gone}
 
-    def is_idle(self, keys: Keys, at: float) -> bool:
-        """True if at a time a work queue will have no tasks, and they will not be read again; keys: `keys_of` it."""
-        return at - self.read_at < self.age_s and self.tasks.keys().isdisjoint(keys)
+    def serve(self, queues: Sequence[Keys]) -> None:
+        """Note which of some work queues have tasks at each reading, `has_input`, (n,) bool; queues: `keys_of` each."""
+        self.places_of = defaultdict[tuple[int, int], list[int]](list)
+        for place, keys in enumerate(queues):
+            for key in keys:
+                self.places_of[key].append(place)
+        self.has_input = np.zeros(len(queues), bool)
 
     def sleeps(self) -> bool:
         """True if no work queue will have tasks before one arrives."""
@@ -142,6 +148,8 @@ class WorkQueues:
 
     def _read(self) -> None:
         self.tasks = observe.tasks_by_work_queue(self.control.world, self.control.books.live_tasks.rows)
+        self.has_input[:] = False
+        self.has_input[[place for key in self.tasks for place in self.places_of.get(key, ())]] = True
         self.read_at = self.control.now
         self.kinds.clear()
         if len(self.views) > 2 * len(self.control.books.live_tasks.rows) + 100:

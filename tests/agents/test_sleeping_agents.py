@@ -1,5 +1,7 @@
 """Agents that sleep until something they read has changed leave what agents leave that always look."""
 
+import heapq
+import itertools
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -7,9 +9,12 @@ import numpy as np
 import pytest
 import simpy
 from builders import assert_same_tables
+from hypothesis import given
+from hypothesis import strategies as st
 
 from simgrid_broker.agents import control
 from simgrid_broker.engine import simulate
+from simgrid_broker.ledgers.dues import Dues
 from simgrid_broker.scenario.loading.loader import load_scenario
 from simgrid_broker.world.arrays import STATE
 
@@ -46,8 +51,8 @@ class Office:
         self.env, self.done, self.looks = simpy.Environment(), [], 0
         world = SimpleNamespace(n_moves=0, arrays=SimpleNamespace(state=np.zeros(1, STATE)))
         self.control = SimpleNamespace(env=self.env, seed=1, due={}, cycles={}, calendars=[], world=world)
-        desks = [SimpleNamespace(name=name, cycle=lambda name=name: self.look(name),
-                                 is_idle=lambda at, name=name: name != "b") for name in "abc"]
+        desks = [SimpleNamespace(name=name, cycle=lambda name=name: self.look(name)) for name in "abc"]
+        self.has_input, self.read_at, self.age_s = np.array([False, True, False]), 0.0, 1e9
         self.env.process(control.Control.calendar(self.control, 60.0, desks, self))
         self.env.process(self.open())
 
@@ -81,3 +86,22 @@ def test_a_calendar_skips_cycles_without_work_and_counts_them(monkeypatch):
     awake = Office(True, monkeypatch)
     assert found == awake.close()
     assert len(found[0]) in (16, 17) and asleep.looks < 20 < awake.looks == 150
+
+
+@given(times=st.lists(st.integers(0, 12), min_size=1, max_size=6), data=st.data())
+def test_idle_cycles_are_skipped_in_the_order_of_a_heap(times, data):
+    """Works of one time follow each other as they were put off."""
+    has_input = data.draw(st.lists(st.booleans(), min_size=len(times), max_size=len(times)))
+    work = SimpleNamespace(has_input=np.array(has_input), read_at=0.0, age_s=data.draw(st.integers(1, 60)))
+    dues, heap, expected = Dues(np.array(times, float)), [(at, n, n) for n, at in enumerate(times)], []
+    heapq.heapify(heap)
+    numbers = itertools.count(len(times))
+    for delay in data.draw(st.lists(st.integers(1, 9), max_size=4)):
+        assert dues.first() == (heap[0][2], heap[0][0])
+        dues.put_off(heap[0][2], delay)
+        heapq.heapreplace(heap, (heap[0][0] + delay, next(numbers), heap[0][2]))
+    while not has_input[heap[0][2]] and heap[0][0] < work.age_s:
+        expected.append(heap[0][0])
+        heapq.heapreplace(heap, (heap[0][0] + 5, next(numbers), heap[0][2]))
+    assert dues.skip_idle(5, work) == expected
+    assert dues.first() == (heap[0][2], heap[0][0])

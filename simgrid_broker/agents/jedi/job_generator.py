@@ -6,7 +6,6 @@ jobs and tasks that it takes in with those that a trace submits.
 """
 
 from collections.abc import Iterator
-from functools import partial
 from math import nan
 from typing import Any
 
@@ -82,6 +81,7 @@ def job_generator(control: Control) -> Process:
     verdicts = control.books.hourly_sums(THROTTLER)
     generators = [Generator(control, work_queues, numbers, tables, queue, verdicts)
                   for queue in aligned_queues(control.world.scenario)]
+    work_queues.serve([generator.keys for generator in generators])
     yield from control.calendar(period, generators, work_queues)
 
 
@@ -102,7 +102,6 @@ class Generator:
         self.verdicts, self.known = verdicts, dict[tuple, tuple]()           # keys of verdicts by what they say
         self.queue, self.key = queue, int(luck.keys(luck.key_of(queue.full_name), 0))
         self.name, self.keys = f"jobgen {queue.full_name}", keys_of(queue)
-        self.is_idle = partial(work_queues.is_idle, self.keys)
         self.cfg: Gdpconfig | None = None
         self.limits: dict[bool, ThrottleLimits] = {}
         self.levels: dict[bool, tuple[tuple[int, ...], ...]] = {}
