@@ -168,8 +168,7 @@ class Watch:
     def _calendar(self, calendar: Callable) -> Callable:
         """`Control.calendar` whose pieces of work are turns of the agent that calls it."""
         def watched(control: Control, period: float, works: Sequence[Work], reader: Reader) -> Any:
-            turns = [SimpleNamespace(name=work.name, is_idle=work.is_idle, cycle=self._as_turn(self.agent, work.cycle))
-                     for work in works]
+            turns = [SimpleNamespace(name=work.name, cycle=self._as_turn(self.agent, work.cycle)) for work in works]
             return calendar(control, period, turns, reader)
         return watched
 

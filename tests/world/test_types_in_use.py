@@ -29,25 +29,25 @@ def test_a_task_whose_jobs_have_its_own_type_is_left_out(bench):
 
 
 @pytest.mark.parametrize(("own", "others", "kinds"), [
-    pytest.param(4, 1, (0, 1), id="a fifth"), pytest.param(5, 1, (0,), id="less than a fifth"),
-    pytest.param(1, 4, (0, 1), id="a fifth have its own type"), pytest.param(0, 2, (1,), id="none has its own type")])
+    pytest.param(4, 1, 0b11, id="a fifth"), pytest.param(5, 1, 0b01, id="less than a fifth"),
+    pytest.param(1, 4, 0b11, id="a fifth have its own type"), pytest.param(0, 2, 0b10, id="none has its own type")])
 def test_types_that_a_fifth_of_the_jobs_have(bench, own, others, kinds):
     jobs(bench, 1, 0, own)
     jobs(bench, 1, 1, others)
     jobs(bench, 1, 0, 2, queue=1)
-    assert types_in_use(bench.arrays) == {2: ((0, kinds), (1, (0,)))}
+    assert types_in_use(bench.arrays) == {2: ((0, kinds), (1, 0b01))}
 
 
 def test_jobs_that_are_not_counted_yet_do_not_count(bench):
     jobs(bench, 0, 0, 1)
     jobs(bench, 0, 1, 9, status=S.PENDING)
-    assert types_in_use(bench.arrays) == {1: ((0, (0,)),)}
+    assert types_in_use(bench.arrays) == {1: ((0, 0b01),)}
 
 
 def test_input_that_will_ask_for_more_memory(bench):
     jobs(bench, 0, 0, 1)
     bench.arrays.ram_levels["waiting"][0, 2] = 1
-    assert types_in_use(bench.arrays) == {1: ((0, (0,)),)}
+    assert types_in_use(bench.arrays) == {1: ((0, 0b01),)}
 
 
 def test_they_are_read_again_when_they_are_too_old(bench):
@@ -55,4 +55,4 @@ def test_they_are_read_again_when_they_are_too_old(bench):
     assert known.known_at(bench.arrays, 0.0) == {}
     jobs(bench, 0, 1, 1)
     assert known.known_at(bench.arrays, np.nextafter(AGE_S, 0)) == {}
-    assert known.known_at(bench.arrays, AGE_S) == {1: ((0, (1,)),)}
+    assert known.known_at(bench.arrays, AGE_S) == {1: ((0, 0b10),)}
