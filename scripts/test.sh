@@ -11,6 +11,6 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 make_environment ".[test]" installed-test
-echo "Running the tests: about eight minutes on two cores, the first time with compiling." >&2
+echo "Running the tests: about nine minutes on two cores, the first time with compiling." >&2
 cd "$root"
 exec "$venv/bin/python" -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder "$@"
