@@ -1,6 +1,6 @@
 """The tables of job generation in a run: what brokers may know, put where compiled turns (`job_turn`) read it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from simgrid_broker.turns.user_tables import UserTables, Views
 from simgrid_broker.views import PART, Task, Verdict
 from simgrid_broker.world.arrays import N_RAM_LEVELS, ORDERED
 from simgrid_broker.world.jobs import loads
-from simgrid_broker.world.jobs.counts import TypesAt, account_of_task, tally_closed
+from simgrid_broker.world.jobs.counts import account_of_task, tally_closed
 from simgrid_broker.world.snapshot.tasks import InHand, PlannedMerge
 from simgrid_broker.world.tasks.rows import renewed
 from simgrid_broker.world.views import observe
@@ -116,8 +116,7 @@ class JobTables:
         self.slot_of = np.full((n_tasks, N_RAM_LEVELS), -1, np.int32)
         self.own_rules = self.users.labels & (not self.users.decides)     # labels, and tasks, asked of Python
         self.apart = self.own_rules[control.arrays.tasks["label"]]
-        self.types_at: Mapping[int, TypesAt] = {}
-        self.types_of, self.types = types_by_row(control.world, self.types_at)
+        self.types_of, self.types = types_by_row(control.world, {})
         self.orders = np.zeros(FIRST_ORDERS, ORDERED)
         n = FIRST_SLOTS
         self.slots, self.asked, self.record = np.zeros(n, SLOT), np.zeros(n, ASKED), np.zeros(n, TASK)
@@ -170,9 +169,9 @@ class JobTables:
         if replaced:
             self.slot_of[:], self.done["n_slots"] = -1, 0
             self.kinds.forget(self.control.arrays.tasks)
-        if self.terms["by_type"] and self.types_at is not brokers.snapshot.types_at:
-            self.types_at = brokers.snapshot.types_at
-            self.types_of, self.types = types_by_row(self.control.world, self.types_at)
+        types_at = brokers.snapshot.types_at
+        if self.terms["by_type"] and (snapshot is None or snapshot.types_at is not types_at):
+            self.types_of, self.types = types_by_row(self.control.world, types_at)
         self.users.renew(queues is not brokers.queues, read is not cfg, snapshot is not brokers.snapshot)
         self.read = brokers.snapshot, brokers.queues, cfg
         if replaced:

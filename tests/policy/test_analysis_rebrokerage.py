@@ -26,7 +26,7 @@ def taken(edition, config=None, status="online", disabled=0, activated=NAN, crea
 
 
 def may_go(config=None, status="online", group="", activated=0.0, created=0.0, **_):
-    """Whether the oldest job of one group lets it be taken back; arguments as for `taken`."""
+    """True if the oldest job of one group lets it be taken back; arguments as for `taken`."""
     return bool(may_be_rebrokered(np.array([QueueStatus.of(status)]), np.array([0]),
                                   np.array([max(activated, created)]), (group,), cfg(rebroker=config or {}))[0])
 

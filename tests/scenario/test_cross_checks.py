@@ -449,6 +449,11 @@ def test_every_check_finds_its_example(name):
                  [("workload.campaigns[0].backlog", None)], id="but not more of their tasks than others may have"),
     pytest.param(("workload", "campaigns", 0), {"name": "mc", "hs06sec_per_event": 1, "backlog": 5_000_000}, [],
                  id="as many tasks as there may be"),
+    *(pytest.param((*GRID, "fts", "flows"), [{"activity": "staging", "files_per_day": number, "file_size": 1,
+                                              "files_per_rule": 1}], [("grid.fts.flows[0]", None), *found], id=name)
+      for number, found, name in (                # the only disk has none to send to
+        (50_000_000, [], "as many rules of a flow in two days as there may be"),
+        (50_000_001, [("grid.fts.flows[0].files_per_day", None)], "more rules of a flow"))),
     pytest.param((*GRID, "queues", "BNL_PROD", "cores"), 19_999_000, [], id="cores of a queue stand for its site's"),
     pytest.param(("workload", "campaigns", 0, "jobs_per_task"), 0.5,
                  [("workload.campaigns[0].jobs_per_task.median", None)], id="less than a job"),
