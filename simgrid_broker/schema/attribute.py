@@ -15,6 +15,9 @@ from typing import Any, TypedDict, Unpack, get_args, get_origin
 import numpy as np
 from pydantic import BaseModel, Field
 
+Records = Any
+"""A structured array: a type checker, which knows no types of its columns, would try all of NumPy's overloads."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -70,18 +73,18 @@ class Table:
         """The columns that the view of a decision has."""
         return tuple(column for column in self.columns if column.seen)
 
-    def empty(self, rows: int) -> np.ndarray:
+    def empty(self, rows: int) -> Records:
         """An array of `rows` zeroed rows."""
         return np.zeros(rows, self.dtype)
 
-    def joined(self, parts: Sequence[np.ndarray]) -> np.ndarray:
+    def joined(self, parts: Sequence[Records]) -> Records:
         """The rows of several arrays of this table one behind the other, of which NumPy's `concatenate` would compare
         the dtypes column by column.
         """
         plain = f"V{self.dtype.itemsize}"
         return np.concatenate([self.empty(0).view(plain), *(part.view(plain) for part in parts)]).view(self.dtype)
 
-    def summed(self, rows: np.ndarray, key: Sequence[str]) -> np.ndarray:
+    def summed(self, rows: Records, key: Sequence[str]) -> Records:
         """One row for each group of `rows`, sorted by the columns of `key`, whole numbers; the others are added up."""
         _, first, group = np.unique(_groups(rows, key), return_index=True, return_inverse=True)
         sums = rows[first]
@@ -90,7 +93,7 @@ class Table:
                 sums[column.name] = np.bincount(group, rows[column.name], len(first))
         return sums
 
-    def filled(self, nouns: Sequence, numbers: Mapping[str, Mapping[str, int]]) -> np.ndarray:
+    def filled(self, nouns: Sequence, numbers: Mapping[str, Mapping[str, int]]) -> Records:
         """A row for each noun of the scenario; columns without `of` are 0.
 
         numbers: number of each member, by vocabulary, of the vocabularies that the scenario makes; None becomes -1.
@@ -176,7 +179,7 @@ def _largest(limits: Mapping[str, Any], dtype: str) -> dict[str, Any]:
     return {"le": MOST[dtype]} if is_open and dtype in MOST else {}
 
 
-def _groups(rows: np.ndarray, key: Sequence[str]) -> np.ndarray:
+def _groups(rows: Records, key: Sequence[str]) -> np.ndarray:
     """A number for the key of each row, (n,), in the order of keys: NumPy sorts numbers far faster than rows."""
     numbers = np.zeros(len(rows), np.int64)
     for name in key if len(rows) else ():

@@ -4,7 +4,7 @@ import numpy as np
 
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.names import FTS_ACTIVITIES, RAM_LIMITS_MB, RANKED, JobStatus
-from simgrid_broker.schema import JOBS
+from simgrid_broker.schema import JOBS, Records
 from simgrid_broker.systems.worker_mode import FLAGS
 
 N_STATUS = len(JobStatus)
@@ -283,44 +283,44 @@ FTS_MEMORY = np.dtype([
 class Arrays(Bundle):
     """Everything that compiled code reads or writes; tables are structured arrays of `schema`, (rows,)."""
 
-    state: np.ndarray
+    state: Records
     n_free: np.ndarray             # of the tables of REUSED: rows that can be allocated
-    settings: np.ndarray
-    sites: np.ndarray
-    worker_modes: np.ndarray       # of the run
-    queues: np.ndarray
+    settings: Records
+    sites: Records
+    worker_modes: Records       # of the run
+    queues: Records
     eviction_hours: np.ndarray     # (n_queues, 24), rates by hour of the day, 1/s; (0, 24) if none follows it
-    pseudo_queues: np.ndarray
-    pools: np.ndarray
+    pseudo_queues: Records
+    pools: Records
     pool_members: np.ndarray       # pseudo-queues, pool by pool
-    nodes: np.ndarray              # pool by pool; none of a pool whose cores count for the whole system
+    nodes: Records              # pool by pool; none of a pool whose cores count for the whole system
     roomy_nodes: np.ndarray        # (n_nodes,), those with free cores first, in any order, pool by pool
     worker_accounts: np.ndarray    # (n_pseudo_queues,)
-    links: np.ndarray              # (n_sites * n_sites,), source * n_sites + destination
+    links: Records              # (n_sites * n_sites,), source * n_sites + destination
     lanes: np.ndarray              # (n_links, N_ACTIVITIES), transfers that wait
-    gates: np.ndarray              # (n_gates,), doors and backbones with a capacity
+    gates: Records              # (n_gates,), doors and backbones with a capacity
     link_gates: np.ndarray         # (n_links, w), gates that each link crosses, behind them -1
     busy_links: np.ndarray         # (n_links,), links with files first, in any order
-    fts_memory: np.ndarray         # (n_links,)
+    fts_memory: Records         # (n_links,)
     activity_shares: np.ndarray    # (N_ACTIVITIES,), weights where several activities wait
-    storages: np.ndarray
-    tasks: np.ndarray
+    storages: Records
+    tasks: Records
     task_times: np.ndarray         # (n_tasks, n_task_status), s, NaN = never
     input_dataset: np.ndarray      # (n_tasks,), dataset that each task reads; of a whole container the one in hand
-    containers: np.ndarray         # (n_tasks,)
-    members: np.ndarray            # of containers, task by task
-    datasets: np.ndarray           # (n_named + n_tasks,), those of the scenario, then one for each task
-    secondaries: np.ndarray        # of SECONDARY, list by list
+    containers: Records         # (n_tasks,)
+    members: Records            # of containers, task by task
+    datasets: Records           # (n_named + n_tasks,), those of the scenario, then one for each task
+    secondaries: Records        # of SECONDARY, list by list
     secondary_lists: np.ndarray    # (n_lists + 2,), where the list of each number begins; that of number 0 is empty
     job_inputs: np.ndarray         # (n_rows, most of a list), as `jobs`; (0, 1) if no task has such secondaries
     bunches: np.ndarray            # (most of a list,), of the secondary datasets of the job that is set up
-    replicas: np.ndarray           # in lists by dataset
-    jobs: np.ndarray
+    replicas: Records           # in lists by dataset
+    jobs: Records
     job_times: np.ndarray          # (n_rows, n_status), s, NaN = never; of free rows anything
-    transfers: np.ndarray
-    subdatasets: np.ndarray
-    retries: np.ndarray
-    submissions: np.ndarray
+    transfers: Records
+    subdatasets: Records
+    retries: Records
+    submissions: Records
     free_jobs: np.ndarray
     free_transfers: np.ndarray
     free_retries: np.ndarray
@@ -335,17 +335,17 @@ class Arrays(Bundle):
     job_tasks: np.ndarray          # (n_rows,), tasks of `jobs`, close together for scans
     job_queues: np.ndarray         # (n_rows,), queues of `jobs`, in the same way
     job_status: np.ndarray         # (n_rows,), statuses of `jobs`, in the same way; of a free row a final one
-    live_jobs: np.ndarray          # (n_tasks,) of LIVE_JOBS
+    live_jobs: Records          # (n_tasks,) of LIVE_JOBS
     live_types: np.ndarray         # (n_tasks, n_resource_types), live jobs
-    neighbours: np.ndarray         # (n_rows,) of NEIGHBOUR, as `jobs`: lists of the live jobs by task
+    neighbours: Records         # (n_rows,) of NEIGHBOUR, as `jobs`: lists of the live jobs by task
     quiet_s: np.ndarray            # (n_rows, n_scans), s, scans for old jobs pass over a job before it
-    ages: np.ndarray               # (n_rows,) of AGE, as `jobs`
-    job_files: np.ndarray          # (n_rows,), as `jobs`
-    event_jobs: np.ndarray         # (n_rows,), as `jobs`; (0,) without event service
-    event_ranges: np.ndarray       # of `systems.events.table.RANGE`
-    event_chunks: np.ndarray       # of `systems.events.table.CHUNK`
-    event_state: np.ndarray        # state of the table of ranges
-    ranges_found: np.ndarray       # (n,), room for the ranges of one request
+    ages: Records               # (n_rows,) of AGE, as `jobs`
+    job_files: Records          # (n_rows,), as `jobs`
+    event_jobs: Records         # (n_rows,), as `jobs`; (0,) without event service
+    event_ranges: Records       # of `systems.events.table.RANGE`
+    event_chunks: Records       # of `systems.events.table.CHUNK`
+    event_state: Records        # state of the table of ranges
+    ranges_found: Records       # (n,), room for the ranges of one request
     share_order: np.ndarray        # (n_shares,), most under-served first
     share_rank: np.ndarray         # (n_shares,), rank of each share in dispatch; those of equal rank compete by job
     shares_by_rank: np.ndarray     # (n_shares,), the shares of lower rank first
@@ -359,20 +359,20 @@ class Arrays(Bundle):
     user_cores: np.ndarray         # (n_users,), cores of running jobs
     user_jobs: np.ndarray          # (n_user_rows, n_queues, N_USER_NUMBERS), as in `world.users.jobs`
     user_queued_cores: np.ndarray  # (n_user_rows,), cores of their queued and throttled jobs
-    pending: np.ndarray            # inbox of the Setupper; panda_id: WITHDRAWN = not to be set up
-    holding: np.ndarray            # inbox of the Adder
-    done_jobs: np.ndarray          # outbox of ended attempts
+    pending: Records            # inbox of the Setupper; panda_id: WITHDRAWN = not to be set up
+    holding: Records            # inbox of the Adder
+    done_jobs: Records          # outbox of ended attempts
     done_times: np.ndarray         # their transition times
-    done_transfers: np.ndarray     # outbox of ended transfers
-    done_tasks: np.ndarray         # outbox of tasks with nothing left to do
+    done_transfers: Records     # outbox of ended transfers
+    done_tasks: Records         # outbox of tasks with nothing left to do
     allowed: np.ndarray            # (n_status, n_status), allowed moves
     ram_levels: np.ndarray         # (n_tasks, N_RAM_LEVELS)
     scout_inputs: np.ndarray       # (n_tasks,), inputs of which jobs may be made while a task scouts, 0 = all
     retry_rules: np.ndarray        # (n_classes, n_causes), class of a task and cause of a failure
-    lessons: np.ndarray            # inbox of the retry module
-    splitting: np.ndarray          # (n_tasks,), how input is cut into jobs
-    input_loss: np.ndarray         # (n_tasks,)
-    task_queues: np.ndarray        # (n,) of TASK_QUEUE; this and the next seven as in `Draw`, by pseudo-queue
+    lessons: Records            # inbox of the retry module
+    splitting: Records          # (n_tasks,), how input is cut into jobs
+    input_loss: Records         # (n_tasks,)
+    task_queues: Records        # (n,) of TASK_QUEUE; this and the next seven as in `Draw`, by pseudo-queue
     accepts: np.ndarray
     n_open: np.ndarray
     drawable: np.ndarray
