@@ -42,6 +42,7 @@ STATE = np.dtype([
     ("n_done_jobs", "i8"),           # rows in the outbox of ended attempts
     ("n_done_transfers", "i8"),      # rows in the outbox of ended transfers
     ("n_job_moves", "i8"),           # changes so far of the counts of jobs
+    ("n_past_merging", "i8"),        # jobs so far that no longer wait to be merged
     ("n_job_rows", "i8"),            # rows of `jobs` that were ever used, which come before all others
     ("n_done_tasks", "i8"),          # tasks of which nothing is left to do
     ("n_lessons", "i8"),             # failed jobs that await the retry module

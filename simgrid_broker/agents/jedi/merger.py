@@ -43,8 +43,9 @@ class Merger:
     """Merge jobs that are planned and under way.
 
     under_way: by the row of their task and their panda_id; orphans: panda_ids of those that have lost some of their
-    input; members: panda_id of the job in each row that a merge reads; seen: version of the live jobs of each task when
-    they were last looked at, others: whether some of them did not wait to be merged, (n_tasks,) each.
+    input; n_past: jobs that no longer waited when these were last looked for, or their own merges were over; members:
+    panda_id of the job in each row that a merge reads; seen: version of the live jobs of each task when they were last
+    looked at, others: whether some of them did not wait to be merged, (n_tasks,) each.
     """
 
     def __init__(self, control: Control):
@@ -52,6 +53,7 @@ class Merger:
         self.waiting: list[Merge] = []
         self.under_way: defaultdict[int, dict[int, Merge]] = defaultdict(dict)
         self.orphans: set[int] = set()
+        self.n_past = 0
         self.ended: list[tuple[int, int, int, int]] = []
         self.members, self.seen, self.others = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool)
         self.processing_type = control.world.vocabularies["processing_types"].index(PMERGE)
@@ -71,6 +73,7 @@ class Merger:
         ended, self.ended = self.ended, []
         for task, panda_id, status, cause in ended:
             self._settle(self._ended(task, panda_id), status, cause)
+        self.n_past = self._past()
         tasks = self.control.books.live_tasks.in_status(*SERVED)
         tasks = tasks[self.control.arrays.tasks["mergeoutput"][tasks] != 0]
         self._gather(tasks[self._has_changed(tasks)])
@@ -112,6 +115,8 @@ class Merger:
     def _mark_orphans(self) -> None:
         """Mark merge jobs that lost some of their input, which copyArchive kills after a while."""
         control, panda_ids = self.control, self.control.arrays.jobs["panda_id"]
+        if self._past() == self.n_past and not self.orphans and not control.is_awake:
+            return
         changed = self._has_changed(np.fromiter(self.under_way, np.int64, len(self.under_way)))
         if not (changed.any() or self.orphans):
             return
@@ -122,6 +127,10 @@ class Merger:
                    if panda_ids[merge.row] == merge.panda_id]
         self.orphans, control.books.has_orphans = {merge.panda_id for merge in orphans}, bool(orphans)
         mark_jobs(control.world, [merge.row for merge in orphans], JobMark.PREMERGE_GONE)
+
+    def _past(self) -> int:
+        """Jobs so far that no longer wait to be merged."""
+        return int(self.control.world.state["n_past_merging"])
 
     def _settle(self, merge: Merge, status: int, cause: int) -> None:
         """Finish the jobs of a merge that succeeded; otherwise retry the rest, or cancel it after three attempts."""

@@ -96,6 +96,8 @@ def move(world: Arrays, row, status, now):
     look_again(world, row)
     if status == MERGING:
         note_change(world, row)
+    elif old == MERGING:
+        world.state[0]["n_past_merging"] += 1
     return True
 
 
