@@ -207,13 +207,13 @@ class UserOutput:
 
     def add(self, arrays: Arrays, jobs: np.ndarray, times: np.ndarray) -> None:
         """Count the output of jobs that have ended, (n,) of JOBS; times: of their statuses, (n, n_status), s."""
-        task = jobs["task"]
+        mine = np.flatnonzero((jobs["status"] == JobStatus.FINISHED) & (jobs["output_bytes"] > 0)
+                              & self.analysis[arrays.tasks["label"][jobs["task"]]])
+        task = jobs["task"][mine]
         rows = self.row_of({name: arrays.tasks[name][task] for name in OWNERS})
-        mine = np.flatnonzero((rows >= 0) & (jobs["status"] == JobStatus.FINISHED) & (jobs["output_bytes"] > 0)
-                              & self.analysis[arrays.tasks["label"][task]])
+        mine, rows = mine[rows >= 0], rows[rows >= 0]
         if not len(mine):
             return
-        rows = rows[mine]
         new = np.empty(len(rows), OLD)
         new["row"], new["storage"] = rows, self.places.output[jobs["queue"][mine]]
         new["size"], new["from_s"] = jobs["output_bytes"][mine], times[mine, JobStatus.FINISHED] + self.lifetime_s[rows]
