@@ -174,6 +174,7 @@ def test_the_oldest_jobs_of_an_owner_near_the_top_rise_to_1000():
     assert risen([980, 975, 974], n_jobs=30) == [([0, 1], 20)]             # down to 6 below it, that excluded
     assert risen([980, 980], owner=np.array([0, 1])) == [([1], 20)]
     assert risen([980, 980], status=np.array([H, A])) == [([1], 20)]
+    assert risen([980, 990], owner=np.array([0, 2])) == []                 # an owner without jobs
 
 
 @pytest.mark.rule("limits.boosted")

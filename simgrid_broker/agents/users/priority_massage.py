@@ -13,6 +13,7 @@ from simgrid_broker.policy.users import limits as user_limits
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.jobs.counts import ENDED, tally_ended
 from simgrid_broker.world.jobs.loads import max_walltimes
+from simgrid_broker.world.rows import joined
 from simgrid_broker.world.tasks.rows import renewed
 
 S = JobStatus
@@ -93,7 +94,7 @@ class PriorityMassage:
         numbers, (done, activated) = np.zeros((2, n_owners), np.int64), np.zeros((2, *shape), np.int64)
         known = np.zeros(shape, bool)
         self.rows = control.fabric.look_at_owners(self.owner_of_task, since, numbers, done, activated, known)
-        ended = np.concatenate(self.ended)
+        ended = joined(self.ended)
         self.ended = [ended[:tally_ended(ended, since, done, known)]]
         return numbers, done, activated, known
 

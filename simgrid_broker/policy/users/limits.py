@@ -186,13 +186,21 @@ def boosted(wanted: list[Boost], jobs: Capped, queue: np.ndarray,
     order = np.argsort(key, kind="stable")
     activated, key = activated[order], key[order]
     keys = np.array([boost.owner << 32 | boost.queue for boost in wanted], np.int64)
-    begins, ends = (np.searchsorted(key, keys, side).tolist() for side in ("left", "right"))
-    for boost, begin, end in zip(wanted, begins, ends, strict=True):
-        own = activated[begin:end]
-        top = priority[own[~jobs.is_merge[own]]].max(initial=NO_PRIORITY)
-        chosen = own[(priority[own] > top - boost.n_jobs / JOBS_PER_POINT) & (priority[own] <= top)]
-        if NO_PRIORITY < top < TOP_PRIORITY:
-            yield boost, chosen[:boost.n_jobs], int(TOP_PRIORITY - top)
+    begins, ends = (np.searchsorted(key, keys, side) for side in ("left", "right"))
+    tops = highest(np.where(jobs.is_merge[activated], NO_PRIORITY, priority[activated]), begins, ends)
+    rising = np.flatnonzero((tops > NO_PRIORITY) & (tops < TOP_PRIORITY))             # few of many
+    for place, begin, end, top in zip(*(column.tolist() for column in (
+            rising, begins[rising], ends[rising], tops[rising])), strict=True):
+        own, n_jobs = activated[begin:end], wanted[place].n_jobs
+        chosen = own[(priority[own] > top - n_jobs / JOBS_PER_POINT) & (priority[own] <= top)]
+        yield wanted[place], chosen[:n_jobs], TOP_PRIORITY - top
+
+
+def highest(priority: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Highest priority in each of some parts of an array, (k,), NO_PRIORITY in empty ones."""
+    borders = np.stack([begins, ends], axis=1).ravel()
+    found = np.maximum.reduceat(np.append(priority, np.int32(NO_PRIORITY)), borders)[::2]
+    return np.where(begins < ends, found, NO_PRIORITY)
 
 
 C, T = ThrottledBy, TaskStatus
