@@ -240,21 +240,25 @@ def jobs_left(arrays: Arrays) -> np.ndarray:
 
 
 @compiled
-def submit_for_jobs(world: Arrays, rows, panda_ids, now, failed):
-    """Submit one worker for each of the starting jobs, (n,), that wait for one, then start those that fit.
+def submit_for_jobs(world: Arrays, jobs, ends, now, failed):
+    """Submit one worker for each of the starting jobs, (n,) of WAITING, that wait for one, queue by queue.
 
-    A job whose worker cannot be submitted is written to `failed`, (n,); returns the number of these.
+    ends: where those of each queue end; after each queue with jobs the workers that fit are started. A job whose worker
+    cannot be submitted is written to `failed`, (n,); returns the number of these.
     """
-    n_failed = 0
-    for k in range(len(rows)):
-        job = world.jobs[rows[k]]
-        if job["panda_id"] != panda_ids[k] or job["status"] != STARTING or job["slot"] != NO_WORKER_YET:
-            continue
-        if is_missed(world, job["pseudo_queue"]):
-            failed[n_failed] = rows[k]
-            n_failed += 1
-        else:
-            submit_group(world, job["pseudo_queue"], 1, rows[k], now)
-    for pool in range(len(world.pools)):
-        start_workers(world, pool, now)
+    n_failed, begin = 0, 0
+    for end in ends:
+        for k in range(begin, end):
+            row = jobs[k]["row"]
+            job = world.jobs[row]
+            if job["panda_id"] != jobs[k]["panda_id"] or job["status"] != STARTING or job["slot"] != NO_WORKER_YET:
+                continue
+            if is_missed(world, job["pseudo_queue"]):
+                failed[n_failed] = row
+                n_failed += 1
+            else:
+                submit_group(world, job["pseudo_queue"], 1, row, now)
+        for pool in range(len(world.pools) if begin < end else 0):
+            start_workers(world, pool, now)
+        begin = end
     return np.int64(n_failed)

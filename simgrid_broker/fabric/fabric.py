@@ -187,11 +187,13 @@ class Fabric:
         self._call_with_room(batch.submit, np.asarray(numbers, np.int32), np.asarray(counts, np.int32), now,
                              submissions=int(np.sum(counts)))
 
-    def submit_for_jobs(self, jobs: np.ndarray, now: float) -> np.ndarray:
-        """Submit a worker for each starting job, (n,) of WAITING; returns the rows of those for which that failed."""
+    def submit_for_jobs(self, jobs: np.ndarray, ends: np.ndarray, now: float) -> np.ndarray:
+        """Submit a worker for each starting job, (n,) of WAITING; returns the rows of those for which that failed.
+
+        ends: where those of each queue end, ascending.
+        """
         failed = np.empty(len(jobs), np.int64)
-        return failed[:self._call_with_room(batch.submit_for_jobs, jobs["row"], jobs["panda_id"], now, failed,
-                                            submissions=len(jobs))]
+        return failed[:self._call_with_room(batch.submit_for_jobs, jobs, ends, now, failed, submissions=len(jobs))]
 
     def open_slots(self, pool: int, cores: int, memory_mb: float, now: float) -> None:
         """Give a batch system more cores and memory."""
@@ -218,7 +220,7 @@ class Fabric:
         request = Request(queues=queues, ranges=ranges, most=most, numbers=numbers, room=np.empty(most.shape[1]),
                           jobs=np.empty(int(numbers.sum()), WAITING), ends=np.empty(len(queues), np.int64))
         self._call(fetch_jobs, request, now)
-        return request.jobs, request.ends
+        return request.jobs[:request.ends[-1]], request.ends
 
     def overdue(self, rules, limits, for_label, now: float, scan: int = TIMEOUT_SCAN) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the jobs that exceed a timeout, and the first rule that each exceeds; arguments as in `timeouts`."""

@@ -39,9 +39,9 @@ def as_counted(status: "WorkerStatus") -> np.ndarray:
 
 def largest_type(status: "WorkerStatus") -> np.ndarray:
     """The type of each queue with most cores, then most memory, then the first, (n_queues, n_types) bool."""
-    kind = np.arange(status.cores.shape[1])
-    last = np.lexsort((-np.broadcast_to(kind, status.cores.shape), status.memory, status.cores))[:, -1]
-    return kind == last[:, None]
+    has_most_cores = status.cores == status.cores.max(axis=1, keepdims=True)
+    largest = np.argmax(np.where(has_most_cores, status.memory, -np.inf), axis=1)
+    return np.arange(status.cores.shape[1]) == largest[:, None]
 
 
 def few_of_high_memory(scenario: "Scenario") -> Iterator[str]:

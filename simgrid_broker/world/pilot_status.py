@@ -12,6 +12,7 @@ from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import JOB_BYTES, Arrays
 from simgrid_broker.world.jobs.counts import of_shares
 from simgrid_broker.world.jobs.loads import ranks_by_priority
+from simgrid_broker.world.rows import AHEAD
 
 ACTIVATED, STARTING, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.STARTING), int(JobStatus.RUNNING)
 
@@ -188,11 +189,24 @@ def activated_jobs(arrays: Arrays, queues: np.ndarray) -> np.ndarray:
 
 def jobs_of_push(arrays: Arrays, types: WorkerTypes, push: np.ndarray) -> tuple[np.ndarray, ...]:
     """Starting and running jobs of queues, (n,), then cores of both, (n,) each."""
-    starting, running = (arrays.counts[push, :, :, status].sum(axis=1) for status in (STARTING, RUNNING))
-    plain = arrays.queues["unified"][push] == 0
-    cores = np.where(plain[:, None], arrays.queues["corecount"][push][:, None], types.cores[push])
-    return (starting.sum(axis=1), running.sum(axis=1), (starting * cores).sum(axis=1),
-            arrays.running_cores[push].sum(axis=(1, 2)))
+    found = np.zeros((4, len(push)), np.int64)
+    add_up_jobs(arrays, push, types.cores, found)
+    return tuple(found)
+
+
+@compiled
+def add_up_jobs(world: Arrays, push, cores, found):
+    """Add up what `jobs_of_push` returns in `found`, (4, n), 0 before; cores: of workers, (n_queues, n_types)."""
+    for place in range(len(push)):
+        queue = push[place]
+        described = world.queues[queue]
+        for share in range(world.counts.shape[1]):
+            for kind in range(world.counts.shape[2]):
+                starting = world.counts[queue, share, kind, STARTING]
+                found[0, place] += starting
+                found[1, place] += world.counts[queue, share, kind, RUNNING]
+                found[2, place] += starting * (cores[queue, kind] if described["unified"] else described["corecount"])
+                found[3, place] += world.running_cores[queue, share, kind]
 
 
 @compiled
@@ -202,29 +216,77 @@ def type_of_worker(world: Arrays, row):
 
 
 @compiled
-def count_types(world: Arrays, jobs, numbers):
-    """Write the workers of each type for some jobs, (n,) of WAITING, to `numbers`, (n_types,)."""
-    for kind in range(len(numbers)):
-        numbers[kind] = 0
-    for job in jobs:
-        numbers[type_of_worker(world, job["row"])] += 1
+def count_waiting(world: Arrays, push, chosen, waiting, ends, asked):
+    """Write the workers of each type for the `waiting` jobs of the `chosen` queues of `push` to `asked`.
+
+    waiting: (n,) of WAITING, of which those of each queue end at `ends`; asked: (n_queues, n_types).
+    """
+    begin = 0
+    for place in range(len(push)):
+        if chosen[place]:
+            numbers = asked[push[place]]
+            for kind in range(len(numbers)):
+                numbers[kind] = 0
+            for k in range(begin, ends[place]):
+                fetch(world.jobs, waiting[min(k + AHEAD, len(waiting) - 1)]["row"], JOB_BYTES)
+                numbers[type_of_worker(world, waiting[k]["row"])] += 1
+        begin = ends[place]
 
 
 @compiled
-def take_for_workers(world: Arrays, waiting, workers, taken):
-    """Move the first of the `waiting` jobs for `workers` of each type, (n_types,) counted down, to `taken`.
+def take_for_workers(world: Arrays, push, workers, waiting, taken, asked):
+    """Move the first jobs that wait at the queues of `push` for `workers`, counted down, to those `taken`.
 
-    Both are of WAITING, of the same length; those left move up. Returns the number taken.
+    waiting, taken: (n,) of WAITING each, of the same length, and where those of each queue end; those left move up, and
+    at a queue with workers they are those `asked` for. workers, asked: (n_queues, n_types). Returns the number taken.
     """
-    n, left = 0, 0
-    for k in range(len(waiting)):
-        job = waiting[k]
-        kind = type_of_worker(world, job["row"])
-        if workers[kind] > 0:
-            workers[kind] -= 1
-            taken[n]["panda_id"], taken[n]["row"] = job["panda_id"], job["row"]
-            n += 1
-        else:
-            waiting[left]["panda_id"], waiting[left]["row"] = job["panda_id"], job["row"]
-            left += 1
+    (jobs, ends), (moved, moved_ends), n, left, begin = waiting, taken, 0, 0, 0
+    for place in range(len(push)):
+        free, numbers, end = workers[push[place]], asked[push[place]], ends[place]
+        has_workers = free.sum() > 0
+        for kind in range(len(numbers) if has_workers else 0):
+            numbers[kind] = 0
+        for k in range(begin, end):
+            if has_workers:
+                fetch(world.jobs, jobs[min(k + AHEAD, len(jobs) - 1)]["row"], JOB_BYTES)
+            kind = type_of_worker(world, jobs[k]["row"]) if has_workers else 0
+            if has_workers and free[kind] > 0:
+                free[kind] -= 1
+                moved[n] = jobs[k]
+                n += 1
+            else:
+                numbers[kind] += has_workers
+                jobs[left] = jobs[k]
+                left += 1
+        begin, ends[place], moved_ends[place] = end, left, n
     return np.int64(n)
+
+
+Lists = tuple[np.ndarray, np.ndarray]
+"""Jobs of several lists, (n,) of WAITING, and where those of each list end."""
+
+
+def merged(ahead: Lists, behind: Lists) -> Lists:
+    """Lists of as many lists each: the jobs of one in each list, then those of the other."""
+    jobs = np.empty(len(ahead[0]) + len(behind[0]), ahead[0].dtype)
+    merge(ahead, behind, jobs)
+    return jobs, ahead[1] + behind[1]
+
+
+def chosen_of(lists: Lists, chosen: np.ndarray) -> Lists:
+    """Lists of the chosen jobs of some lists; chosen: of all of these, (n,) bool."""
+    jobs, ends = lists
+    return jobs[chosen], np.append(0, np.cumsum(chosen))[ends]
+
+
+@compiled
+def merge(ahead, behind, jobs):
+    """Write the jobs of both lists to `jobs`, list by list."""
+    (first, first_ends), (second, second_ends), n, k, i = ahead, behind, 0, 0, 0
+    for place in range(len(first_ends)):
+        while k < first_ends[place]:
+            jobs[n] = first[k]
+            n, k = n + 1, k + 1
+        while i < second_ends[place]:
+            jobs[n] = second[i]
+            n, i = n + 1, i + 1

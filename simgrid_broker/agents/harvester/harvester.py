@@ -13,7 +13,9 @@ from simgrid_broker.views import WorkerStatus
 from simgrid_broker.world.arrays import WAITING
 from simgrid_broker.world.pilot_status import (
     activated_jobs,
-    count_types,
+    chosen_of,
+    count_waiting,
+    merged,
     queues_whose_mode,
     take_for_workers,
     worker_status,
@@ -35,10 +37,11 @@ class Harvester:
 
     types: workers of each queue by resource type; limits: (n_queues,) of HARVESTER; modes: worker modes with their
     queues, (n_queues,) bool; push, counted: queues for which it fetches jobs, or counts them; asked:
-    (n_queues, n_types), workers asked for and not submitted yet; waiting: by push queue, the fetched jobs without a
-    worker, (n,) of WAITING, the oldest first; most_of_type, ranges: of the push queues, (n_push, n_types) and (n_push,
-    2), as in `fabric.dispatch.fetch_jobs`; fixed: what of its view never changes. attempts: failed ones to submit the
-    worker of a job, by PandaID; again: when jobs are tried again, their queue, and the jobs, (n,) of WAITING.
+    (n_queues, n_types), workers asked for and not submitted yet; waiting: the fetched jobs without a worker, (n,) of
+    WAITING, by push queue and the oldest first, and ends, (n_push,), where those of each queue end; most_of_type,
+    ranges: of the push queues, (n_push, n_types) and (n_push, 2), as in `fabric.dispatch.fetch_jobs`; fixed: what of
+    its view never changes. attempts: failed ones to submit the worker of a job, by PandaID; again: when jobs are tried
+    again, the jobs, (n,) of WAITING, and where those of each push queue end.
     """
 
     def __init__(self, world: World):
@@ -54,9 +57,9 @@ class Harvester:
             limits=self.limits, unified=unified, by_type=unified | self.streaming, option=self._option,
             max_new_workers=MAX_NEW_WORKERS)
         self.counted = np.flatnonzero(sum(queues for mode, queues in self.modes.items() if mode.counts_jobs))
-        self.waiting = {queue: np.zeros(0, WAITING) for queue in self.push.tolist()}
-        self.most_of_type = np.array([self._limits_of_types(queues[queue]) for queue in self.waiting], float)
-        self.ranges = np.array([self._range_of(queue) for queue in self.waiting], np.int64).reshape(-1, 2)
+        self.waiting, self.ends = np.zeros(0, WAITING), np.zeros(len(self.push), np.int64)
+        self.most_of_type = np.array([self._limits_of_types(queues[queue]) for queue in self.push.tolist()], float)
+        self.ranges = np.array([self._range_of(queue) for queue in self.push.tolist()], np.int64).reshape(-1, 2)
         self.asked = np.zeros(self.types.cores.shape, np.int64)
         at_first, queue = self.limits["new_at_first"], np.arange(len(self.limits))
         self.asked[queue, np.argmax(self.types.cores > 0, axis=1)] = np.where(np.isnan(at_first), 0, at_first)
@@ -65,7 +68,7 @@ class Harvester:
         longest_s = MINUTE * max((rule.timeWindow for each in self.throttlers.values()
                                   for rule in each.rulesForMissed), default=0)
         self.missed, self.none = MissedWorkers(longest_s, len(queues)), np.zeros(len(queues), bool)
-        self.attempts, self.again = Counter[int](), list[tuple[float, int, np.ndarray]]()
+        self.attempts, self.again = Counter[int](), list[tuple[float, np.ndarray, np.ndarray]]()
 
     def _limits_of_types(self, queue) -> list[float]:
         """Starting and running jobs of each type at which no more are fetched; formats reference, 1.4."""
@@ -89,9 +92,9 @@ class Harvester:
         """State of the queues, None if no worker is needed; jobs activated and statuses are up to CACHE_S old."""
         arrays = self.world.arrays
         while self.again and self.again[0][0] <= now:
-            _, queue, jobs = self.again.pop(0)
-            self.waiting[queue] = np.concatenate([jobs, self.waiting[queue]])
-            self._ask(queue)
+            _, jobs, ends = self.again.pop(0)
+            self.waiting, self.ends = merged((jobs, ends), (self.waiting, self.ends))
+            self._ask(np.diff(ends, prepend=0) > 0)
         if now - self._read_at >= CACHE_S:
             self._read_at = now
             self._activated, self._status = activated_jobs(arrays, self.counted), arrays.queues["status"].copy()
@@ -131,39 +134,38 @@ class Harvester:
 
         asked: which push queues were asked for jobs, (n_push,) bool; ends: where those of each end in `jobs`.
         """
-        begins = np.append(0, ends[:-1])
-        self.asked[self.push[asked]] = 0
-        for place in np.flatnonzero(asked).tolist():
-            queue, new = int(self.push[place]), jobs[begins[place]:ends[place]]
-            if len(new):
-                self.waiting[queue] = np.concatenate([self.waiting[queue], new])
-            if len(self.waiting[queue]):
-                self._ask(queue)
+        if len(jobs):
+            self.waiting, self.ends = merged((self.waiting, self.ends), (jobs, ends))
+        self._ask(asked)
 
-    def next_jobs(self, queue: int, workers: np.ndarray) -> np.ndarray:
-        """Remove and return the oldest fetched jobs of a push queue for workers by type, (n_types,)."""
-        waiting, taken = self.waiting[queue], np.empty_like(self.waiting[queue])
-        n = take_for_workers(self.world.arrays, waiting, workers.copy(), taken)
-        self.waiting[queue] = waiting[:len(waiting) - n]
-        self._ask(queue)
-        return taken[:n]
+    def next_jobs(self, workers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Remove the oldest fetched jobs of the push queues for workers, (n_queues, n_types), which are counted down.
 
-    def not_submitted(self, queue: int, jobs: np.ndarray, failed: np.ndarray, now: float) -> np.ndarray:
+        Returns these jobs, (n,) of WAITING, and where those of each queue end, (n_push,).
+        """
+        waiting, taken, ends = self.waiting, np.empty_like(self.waiting), np.empty_like(self.ends)
+        n = take_for_workers(self.world.arrays, self.push, workers, (waiting, self.ends), (taken, ends), self.asked)
+        self.waiting = waiting[:len(waiting) - n]
+        return taken[:n], ends
+
+    def not_submitted(self, jobs: np.ndarray, ends: np.ndarray, failed: np.ndarray, now: float) -> np.ndarray:
         """Rows of the jobs without an attempt left; the other failed ones are tried again after LOCK_S.
 
-        jobs: of a push queue, (n,) of WAITING, for which workers were to be submitted; failed: rows of those for which
-        that failed. Source: lifecycle reference, section 5.4; Harvester, submitter (submissionAttempts).
+        jobs, ends: as of `next_jobs`, for which workers were to be submitted; failed: rows of those for which that
+        failed. Source: lifecycle reference, section 5.4; Harvester, submitter (submissionAttempts).
         """
         if not len(failed):
             self._forget_attempts(jobs)
             return failed
         bad = np.isin(jobs["row"], failed)
-        self.attempts.update(jobs["panda_id"][bad].tolist())
-        attempts = np.array([self.attempts[number] for number in jobs["panda_id"].tolist()])
-        again = bad & (attempts < self.limits["submission_attempts"][queue])
+        numbers = jobs["panda_id"][bad].tolist()
+        self.attempts.update(numbers)
+        most = np.repeat(self.limits["submission_attempts"][self.push], np.diff(ends, prepend=0))
+        again = bad.copy()
+        again[bad] = np.array([self.attempts[number] for number in numbers]) < most[bad]
         self._forget_attempts(jobs[~again])
         if again.any():
-            self.again.append((now + LOCK_S, queue, jobs[again]))
+            self.again.append((now + LOCK_S, *chosen_of((jobs, ends), again)))
         return jobs["row"][bad & ~again]
 
     def _forget_attempts(self, jobs: np.ndarray) -> None:
@@ -171,5 +173,6 @@ class Harvester:
         for number in self.attempts.keys() & jobs["panda_id"].tolist() if self.attempts else ():
             del self.attempts[number]
 
-    def _ask(self, queue: int) -> None:
-        count_types(self.world.arrays, self.waiting[queue], self.asked[queue])
+    def _ask(self, chosen: np.ndarray) -> None:
+        """Ask for a worker for each waiting job of the chosen push queues, (n_push,) bool, and for no others there."""
+        count_waiting(self.world.arrays, self.push, chosen, self.waiting, self.ends, self.asked)

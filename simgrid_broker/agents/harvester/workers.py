@@ -48,11 +48,12 @@ def harvester_submitter(control: Control) -> Process:
         workers, wanted = adjusted(seen, harvester.modes, control.edition)
         asked.begin(control.now)
         count_cuts(wanted, workers, counted)
-        for queue in push[workers[push].any(axis=1)].tolist() if len(push) else ():
-            jobs = harvester.next_jobs(queue, workers[queue])
-            failed = harvester.not_submitted(queue, jobs, fabric.submit_for_jobs(jobs, control.now), control.now)
+        if workers[push].any():
+            jobs, ends = harvester.next_jobs(workers)
+            failed = fabric.submit_for_jobs(jobs, ends, control.now)
+            failed = harvester.not_submitted(jobs, ends, failed, control.now)
             fabric.take_back(failed, int(JobStatus.FAILED), int(Cause.SITE_ERROR), control.now)
-            workers[queue] = 0
+            workers[push] = 0
         queue, kind = np.nonzero(workers)
         if len(queue):
             fabric.submit_workers(harvester.types.pseudo_queue[queue, kind], workers[queue, kind], control.now)
