@@ -255,7 +255,10 @@ class Window:
 
 @compiled
 def copy_queues(links, table, mapped, nuclei):
-    """Copy the files that wait on each link to a nucleus to table[destination, source], if the source is `mapped`."""
+    """Copy the files that wait on each link to a nucleus to table[destination, source], if the source is `mapped`.
+
+    A link with files is known from then on.
+    """
     n = len(mapped)
     for destination in nuclei:
         for source in range(n):
@@ -263,6 +266,8 @@ def copy_queues(links, table, mapped, nuclei):
                 link, row = links[source * n + destination], table[destination, source]
                 row["queued_files"] = link["queued_output"]
                 row["queued_express"] = link["queued_express"]
+                if link["queued_output"] > 0 or link["queued_express"] > 0:
+                    row["known"] = True
 
 
 class NetworkMetrics:
@@ -283,7 +288,6 @@ class NetworkMetrics:
         self.ways = np.empty((n + 1, len(arrays.queues)), views.LINK)
         self.waiting, self.ways_known, self.version = np.zeros((n + 1, 2)), np.zeros(n + 1, bool), 0
         self.mapped, self.nuclei = arrays.sites["storage"] >= 0, np.flatnonzero(arrays.sites["nucleus"])
-        self.all_known = False
         for column in LINKS.seen:
             self._set(column.name, arrays.links[column.name], views.UNKNOWN.get(column.name, 0))
         self._know()
@@ -291,7 +295,7 @@ class NetworkMetrics:
     def read_queues(self, arrays: Arrays) -> None:
         """Read the numbers of output files that wait or move on each link to a nucleus."""
         copy_queues(arrays.links, self.table, self.mapped, self.nuclei)
-        self._know()
+        self.forget_ways()
 
     def read_throughput(self, arrays: Arrays, now: float) -> None:
         """Average the throughput of each link over every window that ends now; NaN without arrivals.
@@ -344,10 +348,8 @@ class NetworkMetrics:
             self.table[column][:n, ~self.mapped] = unmapped
 
     def _know(self) -> None:
-        """Mark the links that have a record: a closeness, an average, or waiting files; forget `ways`."""
+        """Mark also the links that have a closeness, an average, or waiting files; forget `ways`."""
         self.forget_ways()
         rows = self.table[:-1]
-        if not self.all_known:
-            rows["known"] |= ((rows["closeness"] != views.UNKNOWN["closeness"]) | (rows["queued_files"] > 0)
-                              | (rows["queued_express"] > 0) | ~np.isnan(rows["mbps_week"]))
-            self.all_known = bool(rows["known"].all())
+        rows["known"] |= ((rows["closeness"] != views.UNKNOWN["closeness"]) | (rows["queued_files"] > 0)
+                          | (rows["queued_express"] > 0) | ~np.isnan(rows["mbps_week"]))

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from simgrid_broker.bundle import fetch
 from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.names import JOB_QUEUED, JobStatus
 from simgrid_broker.views import LOAD
-from simgrid_broker.world.arrays import N_STATUS, Arrays
+from simgrid_broker.world.arrays import JOB_BYTES, N_STATUS, Arrays
 from simgrid_broker.world.queues.statistics import Details, activity, details
 
 TypesAt = tuple[tuple[int, int], ...]
@@ -355,16 +356,12 @@ def types_in_use(arrays: Arrays) -> dict[int, TypesAt]:
     mark_mixed(arrays, mixed)
     if not mixed.any():
         return {}
-    shape = len(arrays.tasks), len(arrays.queues), arrays.counts.shape[2]
-    places = np.empty(len(arrays.jobs), np.int64)
-    n = find_places(arrays, np.flatnonzero(mixed), places)
-    places, number = np.unique(places[:n], return_counts=True)
-    numbers: dict[int, dict[int, dict[int, int]]] = {}
-    for task, queue, kind, n_jobs in zip(*map(np.ndarray.tolist, (*np.unravel_index(places, shape), number)),
-                                         strict=True):
-        numbers.setdefault(int(arrays.tasks["jeditaskid"][task]), {}).setdefault(queue, {})[kind] = n_jobs
-    return {task: tuple((queue, sum(1 << kind for kind, n_jobs in kinds.items() if n_jobs >= LEAST_PART * sum(
-        kinds.values()))) for queue, kinds in queues.items()) for task, queues in numbers.items()}
+    rows, found = np.empty(len(arrays.jobs), np.int32), np.empty((len(arrays.jobs), 3), np.int64)
+    n = find_types(arrays, np.flatnonzero(mixed), np.zeros(arrays.counts.shape[::2], np.int64), rows, found)
+    types: dict[int, list[tuple[int, int]]] = {}
+    for task, queue, kinds in found[:n].tolist():
+        types.setdefault(task, []).append((queue, kinds))
+    return {task: tuple(pairs) for task, pairs in types.items()}
 
 
 class TypesInUse:
@@ -390,18 +387,37 @@ def mark_mixed(world: Arrays, mixed):
 
 
 @compiled
-def find_places(world: Arrays, tasks, places):
-    """Write task, queue and resource type of each counted job of some tasks as one number into `places`.
+def find_types(world: Arrays, tasks, numbers, rows, found):
+    """Write jeditaskid, PanDA queue and resource types, a bit for each, of the counted jobs of some tasks to `found`.
 
-    Returns how many there are; the order of these numbers is that of task, queue and type.
+    numbers: (n_queues, n_types) of zeros, which they are afterwards; rows: as long as the jobs, to work with. Returns
+    how many pairs of a task and a queue there are, in the order of both.
     """
-    n, n_queues, n_types = 0, len(world.queues), world.live_types.shape[1]
+    n = 0
     for task in tasks:
-        row = world.live_jobs[task]["first"]
-        while row >= 0:
-            if FIRST <= world.job_status[row] <= LAST:
-                job = world.jobs[row]
-                places[n] = (task * n_queues + job["queue"]) * n_types + job["resource_type"]
+        for place in range(counted_jobs_of(world, task, rows)):
+            job = world.jobs[rows[place]]
+            numbers[job["queue"], job["resource_type"]] += 1
+        for queue in range(len(numbers)):
+            total, kinds = numbers[queue].sum(), 0
+            for kind in range(numbers.shape[1] if total > 0 else 0):
+                if 0 < numbers[queue, kind] >= LEAST_PART * total:
+                    kinds |= 1 << kind
+                numbers[queue, kind] = 0
+            if total > 0:
+                found[n, 0], found[n, 1], found[n, 2] = world.tasks[task]["jeditaskid"], queue, kinds
                 n += 1
-            row = world.neighbours[row]["next"]
+    return n
+
+
+@compiled
+def counted_jobs_of(world: Arrays, task, rows):
+    """Write the rows of the counted jobs of a task to `rows`, and ask the processor for them; returns their number."""
+    n, row = 0, world.live_jobs[task]["first"]
+    while row >= 0:
+        if FIRST <= world.job_status[row] <= LAST:
+            fetch(world.jobs, row, JOB_BYTES)
+            rows[n] = row
+            n += 1
+        row = world.neighbours[row]["next"]
     return n

@@ -129,6 +129,19 @@ def mean_memory(arrays: Arrays, running: np.ndarray, starting: np.ndarray) -> tu
 
     running, starting: number of these jobs at each queue, (n_queues,).
     """
-    n_jobs, total = np.cumsum([running, starting], axis=0), np.cumsum(arrays.memory_asked.T, axis=0)
-    first, both = np.divide(total / PARTS, n_jobs, out=np.full(n_jobs.shape, np.nan), where=n_jobs > 0)
-    return first, both
+    found = np.full((2, len(running)), np.nan)
+    average(arrays.memory_asked, running, starting, found)
+    return found[0], found[1]
+
+
+@compiled
+def average(memory, running, starting, found):
+    """Write what `mean_memory` returns to `found`, (2, n_queues), NaN before; memory: sums of the jobs of both kinds.
+    """
+    for queue in range(len(running)):
+        n_jobs, total = running[queue], memory[queue, 0]
+        if n_jobs > 0:
+            found[0, queue] = total / PARTS / n_jobs
+        n_jobs, total = n_jobs + starting[queue], total + memory[queue, 1]
+        if n_jobs > 0:
+            found[1, queue] = total / PARTS / n_jobs
