@@ -144,13 +144,14 @@ class RetryModule:
 
     def _increase_memory(self, row: int, lesson: np.void, level: int, rule: rules.RetryRule) -> int:
         """Raise the memory of a task or of one input; returns the level of the input."""
-        task, n_inputs = observe.task(self.world, row), int(self.world.arrays.tasks["n_jobs"][row])
+        task, units = self.world.arrays.tasks[row], self.world.vocabularies["ramunits"]
+        claim = float(task["ramcount"]) or np.nan
         self.memory_failures[row] += int(lesson["n_inputs"])
         inputs = self.world.arrays.ram_levels["inputs"][row, 1:].tolist()
         failure = rules.MemoryFailure(float(lesson["ramcount_mb"]), int(lesson["corecount"]),
                                       float(lesson["maxpss_mb"]))
         asked = rules.TaskMemory(
-            task.ramcount, task.ramunit, task.baseramcount, n_inputs,
+            claim, units[task["ramunit"]], float(task["baseramcount"]), int(task["n_jobs"]),
             tuple((value, count) for value, count in zip(RAM_LIMITS_MB, inputs, strict=True) if count),
             self.memory_failures[row])
         xtimes = rule.retryaction == RetryAction.INCREASE_MEMORY_XTIMES
@@ -159,11 +160,11 @@ class RetryModule:
         if new.of_task is not None:
             del self.memory_failures[row]
             self.set_memory(row, new.of_task)
-            self._note(row, rule.retryaction, "ramCount", task.ramcount, new.of_task)
+            self._note(row, rule.retryaction, "ramCount", claim, new.of_task)
         if new.of_input is None:
             return level
         after = max(level, 1 + level_of(new.of_input))
-        before = float(RAM_LIMITS_MB[level - 1]) if level else task.ramcount
+        before = float(RAM_LIMITS_MB[level - 1]) if level else claim
         self._note(row, rule.retryaction, "ramCount", before, float(RAM_LIMITS_MB[after - 1]), of_task=False)
         return after
 
