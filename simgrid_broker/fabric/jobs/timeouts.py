@@ -7,7 +7,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import SILENT
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import N_STATUS, Arrays
-from simgrid_broker.world.rows import used_rows
+from simgrid_broker.world.rows import fetch_ahead, used_rows
 
 PENDING, HOLDING = int(JobStatus.PENDING), int(JobStatus.HOLDING)
 ASSIGNED, ACTIVATED = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED)
@@ -149,13 +149,17 @@ def find_old(world: Arrays, timeouts: Timeouts, scan, now):
 
     scan: column of `quiet_s`, by which it passes over the jobs that have not changed since it looked last.
     """
-    n = 0
+    rows, n_changed, n = timeouts.rows, 0, 0
     for row in used_rows(world):
-        if not world.quiet_s[row, scan] > now:
-            until = quiet_until(world, row, timeouts)
-            world.quiet_s[row, scan] = until
-            timeouts.rows[n] = row
-            n += not now < until
+        rows[n_changed] = row
+        n_changed += not world.quiet_s[row, scan] > now
+    for place in range(n_changed):
+        row = rows[place]
+        fetch_ahead(world, rows, n_changed, place)
+        until = quiet_until(world, row, timeouts)
+        world.quiet_s[row, scan] = until
+        rows[n] = row
+        n += not now < until
     return n
 
 
