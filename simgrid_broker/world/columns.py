@@ -28,7 +28,8 @@ def set_task(world: World, row: int, **columns: float) -> None:
     task = world.arrays.tasks[row]
     world.n_moves += 1
     if "diskio" in columns:
-        set_traffic(world.arrays, row, float(np.nan_to_num(columns.pop("diskio"))))
+        traffic = columns.pop("diskio")
+        set_traffic(world.arrays, row, 0.0 if isnan(traffic) else float(traffic))
     for name, value in columns.items():
         task[name] = 0 if name in CLAIMS and isnan(value) else value
 

@@ -108,7 +108,7 @@ class Scouts:
         self.finished.read_outbox()
         for row in by_arrival(self.world.arrays, self.finished.due(least)).tolist():
             if self.claims[row].prodsourcelabel in labels:
-                reason = self._judge(row, self._verdict(row)[1])
+                reason = self._judge(row, self._verdict(row, self._tried(row))[1])
                 self._expect_update(row)
                 if reason:
                     self.stop(row, reason, judged(True, exhausts=True), now)
@@ -150,9 +150,10 @@ class Scouts:
             self.finished.tasks["next_update"][row] = number or measures.ALL_JOBS
         if look in (Look.NONE, Look.MEASURED):
             return
-        self._note_look(row, now)
+        tried = self._tried(row)
+        self._note_look(row, tried, now)
         if look is Look.OVER or (look is Look.EARLY and terms.early_end):
-            reason, low = self._verdict(row)
+            reason, low = self._verdict(row, tried)
             if reason and not low:
                 self.stop(row, reason, judged(False, exhausts=False), now)
                 return
@@ -161,15 +162,15 @@ class Scouts:
         else:
             self._evaluate(row, low, now)
 
-    def _note_look(self, row: int, now: float) -> None:
+    def _note_look(self, row: int, tried: rules.Scouting, now: float) -> None:
         """Record the scouts of a task that count when they are judged, and those of them that have finished."""
-        tried, of_made = self._tried(row), rules.TERMS[self.policies.edition].of_made
+        of_made = rules.TERMS[self.policies.edition].of_made
         self.looks.append((now, self.world.arrays.tasks["jeditaskid"][row], AVALANCHE, SCOUTING, True,
                            rules.counted(tried.scouts, tried.made, of_made), tried.finished))
 
-    def _verdict(self, row: int) -> tuple[str, bool]:
+    def _verdict(self, row: int, tried: rules.Scouting) -> tuple[str, bool]:
         """Why the scouts of a task so far break it, and whether they exhaust it instead."""
-        return rules.verdict(self._tried(row), self._stream(row).scoutSuccessRate, self.claims[row].prodsourcelabel,
+        return rules.verdict(tried, self._stream(row).scoutSuccessRate, self.claims[row].prodsourcelabel,
                              self.policies.cfg, self.policies.edition)
 
     def _tried(self, row: int) -> rules.Scouting:
