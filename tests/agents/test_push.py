@@ -12,6 +12,7 @@ from simgrid_broker.policy.harvester import jobs_to_fetch
 from simgrid_broker.schema.harvester import HARVESTER
 from simgrid_broker.schema.queues import Queue
 from simgrid_broker.units import HOUR, MINUTE
+from simgrid_broker.world.arrays import WAITING
 
 TYPES = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))
 HARVESTER_AGENTS = (job_fetcher, harvester_submitter, harvester_monitor)
@@ -153,6 +154,18 @@ def test_a_high_job_that_comes_later_waits_behind_those_that_were_fetched():
     stage.run(8 * HOUR)
     runs = stage.arrays.counts[0, 1, 1, S.RUNNING] + stage.arrays.counts[0, 1, 1, S.HOLDING]
     assert runs == 1 and (stage.arrays.counts[0, 0, 0, S.HOLDING]) == 30
+
+
+def test_jobs_that_are_tried_again_wait_before_the_others_and_new_ones_behind_them():
+    stage = site_with(agents=())
+    stage.submit(3, task=0, queue=0)
+    first, second, third = (np.array([(stage.arrays.jobs["panda_id"][row], row)], WAITING) for row in stage.live())
+    harvester, one = stage.control.books.harvester, np.array([1])
+    for jobs in (second, third):
+        harvester.fetched(np.array([True]), jobs, one)
+    harvester.again.append((0.0, first, one))
+    harvester.look(0.0)
+    assert harvester.waiting["row"].tolist() == [*stage.live()] and harvester.asked.tolist() == [[3, 0]]
 
 
 @pytest.mark.rule("workers.job_fetcher", "dispatch.fetch_jobs")

@@ -132,6 +132,15 @@ def test_of_which_links_there_is_a_record(what, known):
     assert bool(bench.world.network.table[0]["known"][1]) is known
 
 
+@pytest.mark.parametrize("column", ["queued_output", "queued_express"])
+def test_a_link_on_which_files_wait_is_known_at_once_and_from_then_on(column):
+    bench = Bench(two_sites(link=dict(closeness=None)).with_values({"grid.links.default.closeness": None}))
+    for number, known in ((0, False), (1, True), (0, True)):
+        bench.link()[column] = number
+        bench.world.network.read_queues(bench.arrays)
+        assert bool(bench.world.network.table[0]["known"][1]) is known
+
+
 def test_without_a_nucleus_nothing_is_known():
     bench = bench_of()
     deliver(bench, 1, 10)

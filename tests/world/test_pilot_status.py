@@ -7,7 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simgrid_broker.fabric.jobs.activated import put_activated
-from simgrid_broker.world.pilot_status import activated_jobs, mean_memory, pilot_status, worker_types
+from simgrid_broker.world.arrays import WAITING
+from simgrid_broker.world.pilot_status import (
+    activated_jobs,
+    chosen_of,
+    mean_memory,
+    merged,
+    pilot_status,
+    take_for_workers,
+    worker_types,
+)
 
 TYPES = dict(SCORE=dict(mincore=1, maxcore=1, maxrampercore=2000), MCORE=dict(mincore=2, maxrampercore=2000))
 QUEUES = {"U": dict(atlas_site="HERE", capability="ucore", corecount=8, maxrss=16_000),
@@ -83,3 +92,29 @@ def test_mean_memory_of_workers():
 
 def test_jobs_that_harvester_counts():
     assert activated_jobs(bench((SCORE, 0, 1), (PLAIN, 0, 1), (PLAIN, 1, 1)).arrays, np.array([1])).tolist() == [0, 2]
+
+
+def fetched(rows, *ends) -> tuple[np.ndarray, np.ndarray]:
+    """Jobs in some rows that Harvester has fetched, and where those of each queue end."""
+    return np.array([(row + 1, row) for row in rows], WAITING), np.array(ends)
+
+
+def test_jobs_of_two_lists_are_put_together_queue_by_queue():
+    jobs, ends = merged(fetched([0, 1, 2], 2, 2, 3), fetched([3, 4, 5], 1, 2, 3))
+    assert jobs["row"].tolist() == [0, 1, 3, 4, 2, 5] and ends.tolist() == [3, 4, 6]
+
+
+def test_chosen_jobs_stay_with_their_queues():
+    jobs, ends = chosen_of(fetched([0, 1, 2, 3], 2, 3, 4), np.array([False, True, False, True]))
+    assert jobs["row"].tolist() == [1, 3] and ends.tolist() == [1, 1, 2]
+
+
+def test_workers_take_the_first_jobs_of_their_type_and_queue():
+    stage = bench((SCORE, 0, 1), (MCORE, 0, 1), *[(SCORE, 0, 1)] * 2, *[(PLAIN, 0, 1)] * 2)
+    rows = np.flatnonzero(stage.arrays.jobs["panda_id"]).tolist()
+    (jobs, ends), taken, asked = fetched(rows, 4, 6), fetched(rows, 0, 0), np.full((2, 2), 9)
+    workers = np.array([[2, 0], [0, 0]])
+    n = take_for_workers(stage.arrays, np.arange(2), workers, (jobs, ends), taken, asked)
+    assert taken[0]["row"][:n].tolist() == [rows[0], rows[2]] and taken[1].tolist() == [2, 2]
+    assert jobs["row"][:6 - n].tolist() == [rows[1], *rows[3:]] and ends.tolist() == [2, 4]
+    assert asked.tolist() == [[1, 1], [9, 9]] and not workers.any()
