@@ -6,7 +6,7 @@ own, which a reader of runs does not need.
 
 from simgrid_broker import names
 from simgrid_broker.schema import series
-from simgrid_broker.schema.attribute import Column, Records, Table
+from simgrid_broker.schema.attribute import Column, Records, Table, joined
 from simgrid_broker.schema.datasets import DATASET_STATUSES, DATASET_TYPES, TASK_DATASETS
 from simgrid_broker.schema.jobs import JOB_TIMES, JOBS, TRACE, TRACE_STATUS
 from simgrid_broker.schema.tasks import RAM_UNITS, SPLITTING, TASK_TIMES, TASKS
@@ -33,5 +33,5 @@ FIXED_WORDS = {
 }
 """Vocabularies that do not depend on the scenario."""
 
-__all__ = ["Column", "Records", "Table", "FIXED_WORDS", "RECORDED", "JOB_TIMES", "TASK_TIMES", "JOBS", "TASKS",
-           "SPLITTING", "TASK_DATASETS", "TRACE", "TRANSFERS"]
+__all__ = ["Column", "Records", "Table", "joined", "FIXED_WORDS", "RECORDED", "JOB_TIMES", "TASK_TIMES", "JOBS",
+           "TASKS", "SPLITTING", "TASK_DATASETS", "TRACE", "TRANSFERS"]

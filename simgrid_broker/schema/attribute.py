@@ -19,6 +19,12 @@ Records = Any
 """A structured array: a type checker, which knows no types of its columns, would try all of NumPy's overloads."""
 
 
+def joined(tables: Sequence[Records]) -> Records:
+    """Structured arrays of one dtype one behind the other: NumPy's `concatenate` would compare the dtypes by column."""
+    kind = tables[0].dtype
+    return np.concatenate([table.view(f"V{kind.itemsize}") for table in tables]).view(kind)
+
+
 @dataclass(frozen=True)
 class Column:
     """One column of one table, described once.
@@ -78,11 +84,8 @@ class Table:
         return np.zeros(rows, self.dtype)
 
     def joined(self, parts: Sequence[Records]) -> Records:
-        """The rows of several arrays of this table one behind the other, of which NumPy's `concatenate` would compare
-        the dtypes column by column.
-        """
-        plain = f"V{self.dtype.itemsize}"
-        return np.concatenate([self.empty(0).view(plain), *(part.view(plain) for part in parts)]).view(self.dtype)
+        """The rows of several arrays of this table one behind the other."""
+        return joined([self.empty(0), *parts])
 
     def summed(self, rows: Records, key: Sequence[str]) -> Records:
         """One row for each group of `rows`, sorted by the columns of `key`, whole numbers; the others are added up."""

@@ -17,12 +17,6 @@ def copied(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return table.view(f"V{table.itemsize}")[rows].view(table.dtype)
 
 
-def joined(tables: list[np.ndarray]) -> np.ndarray:
-    """Structured arrays of one kind, one behind the other, in the same way."""
-    kind = tables[0].dtype
-    return np.concatenate([table.view(f"V{kind.itemsize}") for table in tables]).view(kind)
-
-
 @compiled
 def out_of_rows(world: Arrays, table):
     """Record as a fault that a table, a number of GROWING, has no row left; callers stop and the run ends.

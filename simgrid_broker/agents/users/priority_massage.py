@@ -10,10 +10,10 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.fabric.jobs.effects import oldest_first
 from simgrid_broker.names import ANALYSIS_LABELS, BUILD, JobStatus, TaskStatus
 from simgrid_broker.policy.users import limits as user_limits
+from simgrid_broker.schema import joined
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.jobs.counts import ENDED, tally_ended
 from simgrid_broker.world.jobs.loads import max_walltimes
-from simgrid_broker.world.rows import joined
 from simgrid_broker.world.tasks.rows import renewed
 
 S = JobStatus
