@@ -63,9 +63,7 @@ WHOLE = 2000
 """Number of tests from which on a session runs most of the compiled code anyway."""
 OF_SOURCES = ("test_language.py", "test_house.py", "test_columns.py", "test_readings.py", "test_scenario_text.py",
               "test_writers.py", "test_mutate.py", "test_units.py", "test_one_row.py", "test_software_architecture.py",
-              "test_import_cric.py", "test_import_panda_jobs.py", "test_import_cgsim.py", "test_import_traces.py",
-              "test_compare_with_dirac.py", "test_dirac_matching.py", "test_policy_throttle.py",
-              "test_retry_module.py", "test_gdpconfig.py", "test_documents.py")
+              "test_import_cric.py", "test_import_panda_jobs.py", "test_import_cgsim.py")
 """Files of tests that run no compiled code, which a process does while another one compiles."""
 
 
