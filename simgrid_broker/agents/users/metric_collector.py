@@ -24,6 +24,7 @@ from simgrid_broker.policy.users import classes
 from simgrid_broker.schema.series import TASK_CLASSES
 from simgrid_broker.world.jobs.loads import queued_power
 from simgrid_broker.world.pilot_status import queues_whose_mode
+from simgrid_broker.world.rows import copied
 from simgrid_broker.world.users.jobs import ACTIVE, CORES, FREE
 from simgrid_broker.world.views.observe import share_usage
 from simgrid_broker.world.views.users import OLDEST_SLOTS_S
@@ -57,10 +58,12 @@ class MetricCollector:
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Note the ends of analysis jobs, and the waits of those that measure queues."""
         analysis = self.analysis[self.control.arrays.tasks["label"][rows["task"]]]
-        self.control.world.analysis.ends.note(rows, times, analysis)
-        chosen = np.flatnonzero(analysis & self.measuring[rows["processing_type"]])
-        chosen = chosen[~np.isnan(times[chosen, S.RUNNING])]
-        if len(chosen):
+        if not analysis.any():
+            return
+        ended = copied(rows, analysis)
+        self.control.world.analysis.ends.note(ended, times[np.flatnonzero(analysis), ended["status"]])
+        chosen = analysis & self.measuring[rows["processing_type"]] & ~np.isnan(times[:, S.RUNNING])
+        if chosen.any():
             started_s = times[chosen, S.RUNNING]
             self.begun.append((rows["queue"][chosen].astype(np.int64), started_s - times[chosen, S.ACTIVATED],
                                started_s))

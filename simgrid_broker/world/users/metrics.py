@@ -127,14 +127,17 @@ class Ends:
         self.n_queues, self.window_s, self.n, self.n_kept = n_queues, 0.0, 0, 0
         self.table, self.heads = np.zeros(FIRST_ENDS, END), np.full((2, N_CHAINS), -1, np.int64)
 
-    def note(self, rows: np.ndarray, times: np.ndarray, analysis: np.ndarray) -> None:
-        """Note jobs that have ended: finished, failed with an error of the pilot, or reassigned.
-
-        times: of their statuses, (n, n_status), s; analysis: whether each is of an analysis task, (n,) bool.
-        """
-        if self.n + len(rows) > len(self.table):
-            self.table = np.concatenate([self.table, np.zeros(len(self.table) + len(rows), END)])
-        self.n = note_ends(self.table, self.heads, self.n, rows, times, analysis, KINDS)
+    def note(self, rows: np.ndarray, ended_s: np.ndarray) -> None:
+        """Note jobs that have ended, (n,), and when: finished, failed with an error of the pilot, or reassigned."""
+        kind = KINDS[rows["status"], rows["cause"]]
+        chosen = np.flatnonzero(kind != NO_KIND)
+        begin, self.n = self.n, self.n + len(chosen)
+        if self.n > len(self.table):
+            self.table = np.concatenate([self.table, np.zeros(len(self.table) + len(chosen), END)])
+        ends = self.table[begin:self.n]
+        ends["ended_s"], ends["kind"] = ended_s[chosen], kind[chosen]
+        ends["jeditaskid"], ends["queue"] = rows["jeditaskid"][chosen], rows["queue"][chosen]
+        chain(self.table, self.heads, begin, self.n)
 
     def forget(self, now: float) -> None:
         """Forget what ended before the window, once the ends are twice as many as were kept."""
@@ -162,25 +165,6 @@ def chain(table, heads, begin, end):
         kind, place = 0 if one["kind"] == FINISHED else 1, one["jeditaskid"] % N_CHAINS
         one["next"] = heads[kind, place]
         heads[kind, place] = k
-
-
-@compiled
-def note_ends(table, heads, n, rows, times, analysis, kinds):
-    """Write the ends of analysis jobs behind the first `n`, and chain them; returns how many there are then.
-
-    rows, times, analysis: as in `Ends.note`; kinds: KINDS.
-    """
-    begin = n
-    for k in range(len(rows)):
-        job = rows[k]
-        kind = kinds[job["status"], job["cause"]]
-        if analysis[k] and kind != NO_KIND:
-            one = table[n]
-            one["ended_s"], one["jeditaskid"] = times[k, job["status"]], job["jeditaskid"]
-            one["queue"], one["kind"] = job["queue"], kind
-            n += 1
-    chain(table, heads, begin, n)
-    return n
 
 
 @compiled
