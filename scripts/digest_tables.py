@@ -113,7 +113,12 @@ def main() -> int:
     options = parser.parse_args()
     if unknown := [name for name in options.cases if name not in CASES]:
         parser.error(f"unknown case {', '.join(unknown)}; possible: {', '.join(CASES)}")
-    before = json.loads(options.against.read_text()) if options.against else {}
+    if options.write and not options.write.resolve().parent.is_dir():
+        parser.error(f"{options.write} lies in no folder that exists")
+    try:
+        before = json.loads(options.against.read_text()) if options.against else {}
+    except (OSError, ValueError) as error:
+        parser.error(f"{options.against} holds no digests, as --write keeps them: {error}")
     found, different = {}, 0
     with tempfile.TemporaryDirectory() as folder:
         install_examples(Path(folder))

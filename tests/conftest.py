@@ -47,6 +47,15 @@ def pytest_collection(session):
         sys.dont_write_bytecode, sys.pycache_prefix = kept
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """Lets every other process collect from the last file on, so that two of them share the work of rewriting tests."""
+    report = yield
+    if isinstance(collector, pytest.Dir) and int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 2:
+        report.result.reverse()
+    return report
+
+
 def pytest_addoption(parser):
     """`pytest --update` writes the baselines of the regression tests anew instead of comparing with them."""
     parser.addoption("--update", action="store_true", help="write the baselines anew instead of comparing")
@@ -63,7 +72,8 @@ WHOLE = 2000
 """Number of tests from which on a session runs most of the compiled code anyway."""
 OF_SOURCES = ("test_language.py", "test_house.py", "test_columns.py", "test_readings.py", "test_scenario_text.py",
               "test_writers.py", "test_mutate.py", "test_units.py", "test_one_row.py", "test_software_architecture.py",
-              "test_import_cric.py", "test_import_panda_jobs.py", "test_import_cgsim.py")
+              "test_import_cric.py", "test_import_panda_jobs.py", "test_import_cgsim.py", "test_import_traces.py",
+              "test_compare_with_dirac.py", "test_documents.py", "test_gdpconfig.py", "test_retry_module.py")
 """Files of tests that run no compiled code, which a process does while another one compiles."""
 
 
@@ -74,6 +84,7 @@ LONGEST = "test_types.py", "test_fallback.py", "test_packaging.py", "test_manual
 def pytest_collection_modifyitems(config, items):
     """Moves the files of OF_SOURCES behind the first one, for the second process; of slow tests the longest come first.
     """
+    items.sort(key=lambda item: item.path.parts)
     if config.getoption("markexpr") == "slow":
         items.sort(key=lambda item: [*LONGEST, item.path.name].index(item.path.name))
         return

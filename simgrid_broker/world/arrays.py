@@ -41,7 +41,7 @@ STATE = np.dtype([
     ("n_processed", "i8"),           # events ever processed
     ("n_done_jobs", "i8"),           # rows in the outbox of ended attempts
     ("n_done_transfers", "i8"),      # rows in the outbox of ended transfers
-    ("n_job_moves", "i8"),           # changes so far of the counts of jobs
+    ("n_job_moves", "i8"),           # changes so far of the counts of jobs, and of the jobs that hold input
     ("n_past_merging", "i8"),        # jobs so far that no longer wait to be merged
     ("n_job_rows", "i8"),            # rows of `jobs` that were ever used, which come before all others
     ("n_done_tasks", "i8"),          # tasks of which nothing is left to do
@@ -236,8 +236,8 @@ In a run with task queues, its place in the list of its task queue instead; -1 =
 """
 
 LIVE_JOBS = np.dtype([
-    ("version", "i8"),               # n_job_moves when one was last made, ended, began to wait to be merged, or changed
-                                     # its queue
+    ("version", "i8"),               # n_job_moves when one was last made, ended, began to wait to be merged or to hold
+                                     # input, or changed its queue
     ("first", "i4"),                 # row of the one that was made last, -1 = none
 ], align=True)
 """The list of the live jobs of a task, and when it last changed."""

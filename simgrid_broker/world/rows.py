@@ -65,7 +65,7 @@ def take_job(world: Arrays):
 
 @compiled
 def note_change(world: Arrays, row):
-    """Note that a job of a task was made, has ended, begins to wait to be merged, or has changed its queue."""
+    """Note that a job of a task was made, has ended, begins to wait to be merged, holds input, or has another queue."""
     world.live_jobs[world.jobs[row]["task"]]["version"] = world.state[0]["n_job_moves"]
 
 

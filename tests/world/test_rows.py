@@ -10,7 +10,7 @@ from simgrid_broker.fabric.jobs.effects import find_jobs
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world import rows
 from simgrid_broker.world.build import FIRST_ROWS
-from simgrid_broker.world.jobs.transitions import come_back, leave, move
+from simgrid_broker.world.jobs.transitions import come_back, leave, move, pass_pieces
 from simgrid_broker.world.world import MARGIN
 
 
@@ -58,6 +58,16 @@ def test_a_job_that_begins_to_wait_to_be_merged_changes_the_version_of_its_task(
     assert (bench.arrays.live_jobs["version"][0] > before) == changes
     come_back(bench.arrays, row)
     assert bench.arrays.live_jobs["version"][0] == bench.world.state["n_job_moves"]
+
+
+def test_a_job_that_gets_the_input_of_its_jobset_changes_the_version_of_their_task():
+    bench = Bench(None, {})
+    holder, other = (put_job(bench, JobStatus.MERGING) for _ in range(2))
+    bench.arrays.jobs["n_chunks"][[holder, other]] = 2, -2
+    before = int(bench.arrays.live_jobs["version"][0])
+    pass_pieces(bench.arrays, holder, other)
+    assert bench.arrays.jobs["n_chunks"][[holder, other]].tolist() == [-2, 2]
+    assert bench.arrays.live_jobs["version"][0] > before
 
 
 def test_a_row_that_was_given_back_is_the_next_to_be_used():

@@ -28,6 +28,7 @@ from simgrid_broker.systems.events.policy.kills import close_unused, kill
 from simgrid_broker.systems.events.refining import Conversion
 from simgrid_broker.systems.events.table import ALL, ANY, GONE, KEPT, PROCESSED, TAKEN, mask, release
 from simgrid_broker.units import MINUTE
+from simgrid_broker.world.jobs.transitions import pass_pieces
 
 J = JobStatus
 S = EventStatus
@@ -350,8 +351,7 @@ class Desk:
     def _give(self, live: Live, chosen: int) -> None:
         """Give the input of a jobset to one of its live jobs."""
         if chosen != live.holder:
-            for panda_id in (live.holder, chosen):
-                self.control.arrays.jobs["n_chunks"][live.rows[panda_id]] *= -1
+            pass_pieces(self.control.arrays, live.rows[live.holder], live.rows[chosen])
             live.holder = chosen
 
     def _leave(self, live: Live, panda_id: int, status: J, cause: int) -> None:

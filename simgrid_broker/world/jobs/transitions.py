@@ -139,6 +139,15 @@ def come_back(world: Arrays, row):
 
 
 @compiled
+def pass_pieces(world: Arrays, holder, other):
+    """Let another job of a jobset hold its input; those that do not hold it share the pieces (`shares_pieces`)."""
+    world.jobs[holder]["n_chunks"] *= -1
+    world.jobs[other]["n_chunks"] *= -1
+    world.state[0]["n_job_moves"] += 1
+    note_change(world, other)
+
+
+@compiled
 def leave(world: Arrays, row):
     """Remove a job whose attempt has ended from the counts."""
     job = world.jobs[row]
