@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -44,6 +45,7 @@ def report(run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a 
            base: Annotated[Path | None, typer.Option(metavar="BASE", help="Folder of a run; the first section says "
                                                      "what changed against it.", show_default=False)] = None) -> None:
     """Print the figures of a run and rewrite its report. Also works for runs that were interrupted or killed."""
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")     # memory of a batch serves for what stays, too
     from simgrid_broker.records import read_run
     write_and_print(read_run(run), pages=Pages(formats=plot_formats(formats), base=read_run(base) if base else None))
 

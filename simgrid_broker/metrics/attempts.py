@@ -16,6 +16,7 @@ from simgrid_broker.metrics.window import (
     selected_jobs,
     selection,
     sums,
+    texts,
     tidy,
     window_of,
 )
@@ -37,14 +38,11 @@ OUT_OF_MEMORY = "memory_exceeded"
 """Cause of a job that was killed because it exceeded its memory."""
 WORDS = np.array([*(f"up to {limit} MB" for limit in RAM_LIMITS_MB), "more"], object)
 """Memory up to the values of the retry module's list, and above the largest."""
-LOST_JOBS = selection(["status", "cause", "queue", "corecount", "walltime_s", "pending_s", *RUN_TIMES],
-                      lambda rows, window: rows.status.isin(LOST) & window.holds(end_times(rows)))
-"""Attempts that ended in the window without finishing."""
-KILLED_JOBS = selection(["jeditaskid", "cause", *JOB_END_TIMES],
-                        lambda rows, window: (rows.cause == OUT_OF_MEMORY) & window.holds(end_times(rows)))
+KILLED_JOBS = selection(["jeditaskid"], lambda rows, window: (rows.cause == OUT_OF_MEMORY) & window.holds(
+    end_times(rows)), "cause", *JOB_END_TIMES)
 """Attempts of these that ran out of memory."""
-CLOSED_JOBS = selection(["panda_id", "queue", "cause", "status", "closed_s"],
-                        lambda rows, window: (rows.status == "closed") & window.holds(rows.closed_s))
+CLOSED_JOBS = selection(["panda_id", "queue", "cause"], lambda rows, window: (rows.status == "closed") & window.holds(
+    rows.closed_s), "status", "closed_s")
 """Attempts that the server closed in the window."""
 MEMORY_UNITS = {"jobs": "jobs", "finished": "jobs", "out_of_memory": "jobs", "lost_core_hours": "core h"}
 
@@ -118,13 +116,22 @@ def failures_by_queue(run: Run) -> pd.DataFrame:
 @once_per_run
 def _lost_jobs(run: Run) -> pd.DataFrame:
     """Attempts that ended in the window without finishing, a row each, with what they cost."""
-    jobs = pd.concat(made_of_jobs(run, LOST_JOBS), ignore_index=True)
+    return pd.concat(made_of_jobs(run, LOST_JOBS), ignore_index=True)
+
+
+def _lost(rows: pd.DataFrame, window: Window) -> pd.DataFrame:
+    """`_lost_jobs` of a batch."""
+    jobs = texts(rows[rows.status.isin(LOST) & window.holds(end_times(rows))], "status", "cause", "queue")
     ran = np.where(jobs.cause == SILENT, jobs.walltime_s, run_times(jobs))
     waited = np.where(np.isnan(jobs.running_s), end_times(jobs), jobs.running_s) - jobs.pending_s
     return pd.DataFrame({
         "status": jobs.status, "cause": jobs.cause, "queue": jobs.queue, "jobs": 1,
         "lost_core_hours": np.nan_to_num(ran) * jobs.corecount / HOUR,                      # NaN = never ran
         "lost_wait_hours": np.nan_to_num(waited) / HOUR})
+
+
+LOST_JOBS = Pass(("status", "cause", "queue", "corecount", "walltime_s", "pending_s", *RUN_TIMES), _lost)
+"""The pass of attempts that ended in the window without finishing."""
 
 
 def _by_cause(lost: pd.DataFrame, window: Window) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from simgrid_broker.metrics.summary import STATUSES
 from simgrid_broker.metrics.users import MOVING_JOBS
 from simgrid_broker.metrics.waiting import waits_by
 
-FOR_SUMMARY = (STATUSES, LOST_JOBS, KILLED_JOBS, WAITS, waits_by(None))
+FOR_SUMMARY = (STATUSES, LOST_JOBS, KILLED_JOBS, WAITS, waits_by("share"))
 """Passes of the summary of a run and of the chains of its shares."""
-FOR_REPORT = (*FOR_SUMMARY, OUTCOMES, CLOSED_JOBS, MOVING_JOBS, waits_by("share"))
+FOR_REPORT = (*FOR_SUMMARY, OUTCOMES, CLOSED_JOBS, MOVING_JOBS)
 """Passes of its report, which has the same figures and more."""

@@ -191,8 +191,8 @@ def transfer_summary(run: Run) -> pd.DataFrame:
     """Transfers that ended in the window; dimension kind; metrics transfers, files, moved (TB), median times (min)."""
     window = window_of(run)
     columns = ["kind", "bytes", "n_files", "submitted_s", "started_s", "ended_s"]
-    rows = texts(run.table("transfers", columns), "kind")
-    rows = rows[window.holds(rows.ended_s)]
+    rows = run.table("transfers", columns)
+    rows = texts(rows[window.holds(rows.ended_s)], "kind")
     rows = rows.assign(wait=(rows.started_s - rows.submitted_s) / MINUTE, move=(rows.ended_s - rows.started_s) / MINUTE)
     table = rows.groupby("kind").agg(transfers=("bytes", "size"), files=("n_files", "sum"), moved=("bytes", "sum"),
                                      median_wait=("wait", "median"), median_move=("move", "median")).reset_index()
@@ -213,8 +213,8 @@ def data_waits(run: Run) -> pd.DataFrame:
     samples = run.table("queues", ["time_s", "assigned", "transferring"])
     samples = sums(samples, ["time_s"], "assigned", "transferring").set_index("time_s")
     samples = samples[window.holds(samples.index)].rename(columns={"assigned": "input", "transferring": "output"})
-    rows = texts(run.table("transfers", ["kind", "bytes", "failed_files", "submitted_s", "ended_s"]), "kind")
-    rows = rows[window.holds(rows.ended_s)]
+    rows = run.table("transfers", ["kind", "bytes", "failed_files", "submitted_s", "ended_s"])
+    rows = texts(rows[window.holds(rows.ended_s)], "kind")
     rows = rows.assign(took=(rows.ended_s - rows.submitted_s) / MINUTE)
     table = pd.DataFrame({"waiting_jobs": samples.mean(), "waiting_at_end": samples.tail(1).sum()})
     moved = rows.groupby("kind").agg(moved=("bytes", "sum"), failed_files=("failed_files", "sum"),

@@ -103,8 +103,8 @@ def throttled_time(run: Run) -> pd.DataFrame:
     return tidy(held, ["throttled_by"], {"tasks": "tasks", "hours": "h"}, window_of(run))
 
 
-MOVING_JOBS = selection(["jeditaskid", "queue", "source_site", "missing_bytes", "activated_s"],
-                        lambda rows, window: (rows.missing_bytes > 0) & window.holds(rows.activated_s))
+MOVING_JOBS = selection(["jeditaskid", "queue", "source_site", "missing_bytes"], lambda rows, window: (
+    rows.missing_bytes > 0) & window.holds(rows.activated_s), "activated_s")
 """Jobs that were activated in the window and fetched input from other sites."""
 
 

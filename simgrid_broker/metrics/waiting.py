@@ -35,6 +35,9 @@ COUNTS = ["started", "still_waiting", "taken_back"]
 
 ARRIVAL_BINS = 8
 
+AT_ONCE = 1 << 18
+"""Starts of which the Kaplan-Meier estimate is worked out at once."""
+
 UNITS = {"wait_mean": "h", **{f"wait_p{q:02d}": "h" for q in QUANTILES}, "started": "jobs", "still_waiting": "jobs",
          "still_waiting_p50": "h", "taken_back": "jobs", **{f"wait_km_p{q:02d}": "h" for q in KM_QUANTILES},
          "wait_little": "h"}
@@ -50,32 +53,41 @@ def waiting_times(run: Run, by: str | None = "share") -> pd.DataFrame:
     wait_km_p95, h, Kaplan-Meier estimates, and wait_little, h, the mean number waiting over the rate of starts. If jobs
     are a sample, numbers of jobs are scaled up.
     """
-    window = window_of(run)
-    pieces: dict[str, dict[str, list]] = {}
-    for names, of_batch in made_of_jobs(run, waits_by(by)):
-        for name in names:
+    window, batches = window_of(run), _by_share(run) if by in (None, "share") else made_of_jobs(run, waits_by(by))
+    pieces: dict[str, defaultdict[str, list]] = {} if by else {"all": defaultdict(list)}
+    for names, of_batch in batches:
+        for name in names if by else ():
             pieces.setdefault(name, defaultdict(list))
-        for name, kind, piece in of_batch:
-            pieces[name][kind].append(piece)
-    if by is None:
-        pieces.setdefault("all", {})
-    table = pd.DataFrame([_figures(hours) for hours in pieces.values()], columns=list(UNITS))
+        for codes, values in of_batch:
+            for kind, of_kind in values.items():
+                for name, piece in _pieces(of_kind, codes, names) if by else (("all", of_kind),):
+                    pieces[name][kind].append(piece)
+    names = list(pieces)
+    table = pd.DataFrame([_figures(pieces.pop(name)) for name in names], columns=list(UNITS))
     table[COUNTS] = np.rint(table[COUNTS] / (part_of_jobs(run) or 1)).astype(np.int64)
     if by is None:
         return tidy(table, [], UNITS, window)
-    table.insert(0, by, list(pieces))
+    table.insert(0, by, names)
     return tidy(table[table[COUNTS].any(axis=1)], [by], UNITS, window)
 
 
+Batch = tuple[Sequence[str], list[tuple[np.ndarray, dict[str, np.ndarray]]]]
+"""Names of groups; and of some jobs of a batch the code of the group of each, -1 = none, and its values by kind."""
+
+
 @cache
-def waits_by(by: str | None) -> Pass:
-    """The pass of `waiting_times`: names of groups, and the group, kind and values of pieces."""
-    def of_batch(rows: pd.DataFrame, window: Window) -> tuple[Sequence[str], list[tuple[str, str, np.ndarray]]]:
-        codes = rows[by].cat.codes.to_numpy() if by else np.zeros(len(rows), np.int8)
-        names = rows[by].cat.categories if by else ["all"]
-        return names, [(name, kind, piece) for kind, hours, selected in _kinds(rows, window)
-                       for name, piece in _pieces(hours[selected], codes[selected], names)]
-    return Pass(("activated_s", "running_s", *JOB_END_TIMES, *([by] if by else [])), of_batch)
+def waits_by(by: str) -> Pass:
+    """The pass of `waiting_times`, which makes a `Batch` of each batch of job rows."""
+    def of_batch(rows: pd.DataFrame, window: Window) -> Batch:
+        codes = rows[by].cat.codes.to_numpy()
+        return rows[by].cat.categories, [(codes[chosen], values) for chosen, values in _kinds(rows, window)]
+    return Pass(("activated_s", "running_s", *JOB_END_TIMES, by), of_batch)
+
+
+@once_per_run
+def _by_share(run: Run) -> list[Batch]:
+    """Waits by share, which are those of all jobs, too."""
+    return made_of_jobs(run, waits_by("share"))
 
 
 def first_jobs(run: Run) -> pd.DataFrame:
@@ -127,18 +139,22 @@ def waits_for_data(run: Run) -> pd.DataFrame:
     return found.assign(unit=found.unit.where(~of_tapes, "requests"))
 
 
-def _kinds(rows: pd.DataFrame, window: Window) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Kinds of activated jobs, and fields of `Waits`: name, a value of every row, and the mask of its rows."""
+def _kinds(rows: pd.DataFrame, window: Window) -> Iterator[tuple[np.ndarray, dict[str, np.ndarray]]]:
+    """Masks of activated jobs, and values of these, h: fields of `Waits`, and waits of those that have not started.
+
+    Entries are one 0 where all of them are, which takes no memory.
+    """
     activated, running, ended = rows.activated_s.to_numpy(), rows.running_s.to_numpy(), end_times(rows)
     was_activated, never_ran = ~np.isnan(activated), np.isnan(running)
     until = np.fmin(np.where(never_ran, ended, running), window.end_s)
     seen = was_activated & (until >= window.start_s)
-    yield "entry", np.maximum(window.start_s - activated, 0) / HOUR, seen
-    yield "exit", (until - activated) / HOUR, seen
-    yield "is_start", window.holds(running), seen
-    yield "started", (running - activated) / HOUR, was_activated & window.holds(running)
-    yield "still_waiting", (window.end_s - activated) / HOUR, was_activated & never_ran & np.isnan(ended)
-    yield "taken_back", (ended - activated) / HOUR, was_activated & never_ran & window.holds(ended)
+    entry = np.maximum(window.start_s - activated[seen], 0) / HOUR
+    yield seen, {"entry": entry if entry.any() else np.broadcast_to(0.0, entry.shape),
+                 "exit": (until - activated)[seen] / HOUR, "is_start": window.holds(running[seen])}
+    alive = was_activated & never_ran & np.isnan(ended)
+    yield alive, {"still_waiting": (window.end_s - activated[alive]) / HOUR}
+    withdrawn = was_activated & never_ran & window.holds(ended)
+    yield withdrawn, {"taken_back": (ended - activated)[withdrawn] / HOUR}
 
 
 def _pieces(values: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
@@ -147,23 +163,24 @@ def _pieces(values: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> Iter
     borders = np.searchsorted(codes[order], np.arange(len(names) + 1))
     for name, (first, last) in zip(names, pairwise(borders), strict=True):
         if last > first:
-            yield name, values[order[first:last]]
+            yield name, values[order[first:last]] if values.strides[0] else values[first:last]
 
 
 def _figures(values: dict[str, list]) -> dict[str, float]:
     """The figures of one group, from its values by kind, in pieces."""
-    started, waiting, withdrawn, entry, left = (
-        np.concatenate(values[kind]) if values.get(kind) else np.empty(0)
-        for kind in ("started", "still_waiting", "taken_back", "entry", "exit"))
+    waiting, withdrawn, entry, left = (np.concatenate(values[kind]) if values.get(kind) else np.empty(0)
+                                       for kind in ("still_waiting", "taken_back", "entry", "exit"))
     waits = Waits(entry, left, np.concatenate(values["is_start"]) if len(entry) else np.empty(0, bool))
-    quantiles = np.quantile(started, np.array(QUANTILES) / 100) if len(started) else np.full(len(QUANTILES), np.nan)
-    estimates = waits.quantiles(np.array(KM_QUANTILES) / 100)
-    return {"wait_mean": started.mean() if len(started) else np.nan,
+    estimates, started, mean = waits.quantiles(np.array(KM_QUANTILES) / 100), left[waits.started], waits.mean()
+    del entry, left, waits
+    mean_of_started, at = started.mean() if len(started) else np.nan, np.array(QUANTILES) / 100
+    quantiles = np.quantile(started, at, overwrite_input=True) if len(started) else np.full(len(at), np.nan)
+    return {"wait_mean": mean_of_started,
             **{f"wait_p{q:02d}": value for q, value in zip(QUANTILES, quantiles, strict=True)},
             "started": len(started), "still_waiting": len(waiting),
             "still_waiting_p50": np.median(waiting) if len(waiting) else np.nan, "taken_back": len(withdrawn),
             **{f"wait_km_p{q:02d}": value for q, value in zip(KM_QUANTILES, estimates, strict=True)},
-            "wait_little": waits.mean()}
+            "wait_little": mean}
 
 
 @dataclass(frozen=True)
@@ -181,16 +198,26 @@ class Waits:
     def quantiles(self, at: Sequence[float] | np.ndarray) -> np.ndarray:
         """Product-limit estimate of the quantiles `at` of the waiting time; NaN beyond the last one that is reached.
 
+        Worked out start by start up to the largest, some at once, which takes a fraction of the memory.
         Source: Kaplan and Meier, J. Am. Stat. Assoc. 53 (1958) 457; jobs seen late enter the set at risk late.
         """
-        times, n_started = np.unique(self.exit[self.started], return_counts=True)
-        entered = np.searchsorted(np.sort(self.entry), times, side="right")
-        at_risk = entered - np.searchsorted(np.sort(self.exit), times, side="left")
-        waiting = np.cumprod(1 - n_started / at_risk)
-        reached = np.searchsorted(-waiting, -(1 - np.asarray(at)) - 1e-12)
-        return np.append(times, np.nan)[reached]
+        starts, others, entries = self.exit[self.started], self.exit[~self.started], self.entry[self.entry > 0]
+        for moments in (starts, others, entries):
+            moments.sort()
+        at_first = len(self.entry) - len(entries)                            # at risk from the beginning on
+        found, wanted, still_waiting, first = np.full(len(at), np.nan), -(1 - np.asarray(at)) - 1e-12, 1.0, 0
+        while first < len(starts) and np.isnan(found).any():
+            end = np.searchsorted(starts, starts[min(first + AT_ONCE, len(starts)) - 1], side="right")
+            times, n_started = np.unique(starts[first:end], return_counts=True)
+            at_risk = (at_first + np.searchsorted(entries, times, side="right") - np.searchsorted(others, times)
+                       - (first + np.cumsum(n_started) - n_started))
+            waiting = np.cumprod(np.append(still_waiting, 1 - n_started / at_risk))[1:]
+            reached = np.searchsorted(-waiting, wanted)
+            found = np.where(np.isnan(found), np.append(times, np.nan)[reached], found)
+            first, still_waiting = end, waiting[-1]
+        return found
 
     def mean(self) -> float:
         """Mean number waiting over the rate of starts (Little's law); NaN if no job started."""
         n_started = np.count_nonzero(self.started)
-        return float((self.exit - self.entry).sum() / n_started) if n_started else np.nan
+        return float((self.exit.sum() - self.entry.sum()) / n_started) if n_started else np.nan

@@ -91,9 +91,12 @@ class Pass(NamedTuple):
     of_batch: Callable[[pd.DataFrame, Window], Any]
 
 
-def selection(columns: Sequence[str], wanted: Callable[[pd.DataFrame, Window], Any]) -> Pass:
-    """The pass that selects columns of the rows for which the mask `wanted(rows, window)` holds, names as text."""
-    return Pass(tuple(columns), lambda rows, window: texts(
+def selection(columns: Sequence[str], wanted: Callable[[pd.DataFrame, Window], Any], *reads: str) -> Pass:
+    """The pass that selects columns of the rows for which the mask `wanted(rows, window)` holds, names as text.
+
+    reads: other columns, which the mask needs.
+    """
+    return Pass((*columns, *reads), lambda rows, window: texts(
         rows.loc[np.asarray(wanted(rows, window)), list(columns)]))
 
 

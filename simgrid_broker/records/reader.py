@@ -102,6 +102,7 @@ class Run:
         """
         for table in self._arrow(name, columns):
             yield _frame(table)
+        pa.default_memory_pool().release_unused()                    # which Arrow keeps for the next table otherwise
 
     def _arrow(self, name: str, columns: Sequence[str] | None) -> Iterator[pa.Table]:
         """A table in pieces, one without rows if it has none.

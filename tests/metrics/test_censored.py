@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from small_run import JobStatus, job, run_of
 
 from simgrid_broker import metrics
+from simgrid_broker.metrics import waiting
 from simgrid_broker.metrics.waiting import Waits
 
 
@@ -29,6 +30,17 @@ def test_without_censoring_it_is_the_sample_quantile(hours, at):
     assert waits(*((0, hour, True) for hour in hours)).quantiles([at]) == [expected]
 
 
+def test_starts_some_at_once_give_the_estimate_of_all_at_once(monkeypatch):
+    rng = np.random.default_rng(3)
+    entry = rng.integers(0, 9, 200)
+    seen, at = Waits(entry, entry + rng.integers(0, 20, 200), rng.random(200) < 0.8), (0.05, 0.3, 0.5, 0.95, 1)
+    expected = seen.quantiles(at)
+    assert np.isfinite(expected[:4]).all() and len(set(expected)) == len(at)
+    for number in (1, 2, 7, 100):
+        monkeypatch.setattr(waiting, "AT_ONCE", number)
+        np.testing.assert_array_equal(seen.quantiles(at), expected)
+
+
 def test_censored_exponential_waits_keep_their_quantiles():
     rng = np.random.default_rng(5)
     wait, give_up = rng.exponential(2, 40_000), rng.exponential(3, 40_000)
@@ -43,11 +55,11 @@ def test_jobs_that_were_waiting_when_the_window_began_count_from_then_on(tmp_pat
     run = run_of(tmp_path, 2, 6, jobs=[
         job(activated=hour, running=hour + 2, finished=hour + 3) if hour <= 4 else
         job(activated=hour, status=JobStatus.ACTIVATED) for hour in np.arange(-1.5, 6)])
-    waiting = metrics.wide(metrics.waiting_times(run, None)).iloc[0]
-    assert (waiting.wait_km_p50, waiting.wait_little) == (pytest.approx(2), pytest.approx(2))
+    row = metrics.wide(metrics.waiting_times(run, None)).iloc[0]
+    assert (row.wait_km_p50, row.wait_little) == (pytest.approx(2), pytest.approx(2))
 
 
 def test_jobs_that_never_start_have_no_quantiles(tmp_path):
     run = run_of(tmp_path, 2, 6, jobs=[job(activated=1, status=JobStatus.ACTIVATED)])
-    waiting = metrics.wide(metrics.waiting_times(run, None)).iloc[0]
-    assert np.isnan([waiting.wait_km_p50, waiting.wait_little]).all()
+    row = metrics.wide(metrics.waiting_times(run, None)).iloc[0]
+    assert np.isnan([row.wait_km_p50, row.wait_little]).all()
