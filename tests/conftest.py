@@ -82,7 +82,8 @@ LONGEST = "test_types.py", "test_fallback.py", "test_packaging.py", "test_manual
 
 
 def pytest_collection_modifyitems(config, items):
-    """Moves the files of OF_SOURCES behind the first one, for the second process; of slow tests the longest come first.
+    """Puts the files in order, whichever was collected first, and those of OF_SOURCES behind the first one, for the
+    second process; of slow tests the longest come first.
     """
     items.sort(key=lambda item: item.path.parts)
     if config.getoption("markexpr") == "slow":

@@ -4,7 +4,7 @@ Some of the jobs still wait, were withdrawn, or waited before the window began: 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -53,15 +53,36 @@ def waiting_times(run: Run, by: str | None = "share") -> pd.DataFrame:
     wait_km_p95, h, Kaplan-Meier estimates, and wait_little, h, the mean number waiting over the rate of starts. If jobs
     are a sample, numbers of jobs are scaled up.
     """
-    window, batches = window_of(run), _by_share(run) if by in (None, "share") else made_of_jobs(run, waits_by(by))
+    if by in (None, "share"):
+        return _of_all_and_of_shares(run)[by]
+    return _waits(run, _taken(made_of_jobs(run, waits_by(by))), by)
+
+
+@once_per_run
+def _of_all_and_of_shares(run: Run) -> dict[str | None, pd.DataFrame]:
+    """`waiting_times` of all jobs and by share, which are of the same pass; it is kept no longer."""
+    batches = made_of_jobs(run, waits_by("share"))
+    return {None: _waits(run, batches, None), "share": _waits(run, _taken(batches), "share")}
+
+
+def _taken(batches: "list[Batch]") -> "Iterator[Batch]":
+    """Batches in order, each of which is then no longer in the list."""
+    batches.reverse()
+    while batches:
+        yield batches.pop()
+
+
+def _waits(run: Run, batches: "Iterable[Batch]", by: str | None) -> pd.DataFrame:
+    """`waiting_times` of some batches."""
+    window = window_of(run)
     pieces: dict[str, defaultdict[str, list]] = {} if by else {"all": defaultdict(list)}
     for names, of_batch in batches:
         for name in names if by else ():
             pieces.setdefault(name, defaultdict(list))
         for codes, values in of_batch:
-            for kind, of_kind in values.items():
-                for name, piece in _pieces(of_kind, codes, names) if by else (("all", of_kind),):
-                    pieces[name][kind].append(piece)
+            for name, places in _by_group(codes, names) if by else (("all", None),):
+                for kind, of_kind in values.items():
+                    pieces[name][kind].append(of_kind if places is None else _at(of_kind, places))
     names = list(pieces)
     table = pd.DataFrame([_figures(pieces.pop(name)) for name in names], columns=list(UNITS))
     table[COUNTS] = np.rint(table[COUNTS] / (part_of_jobs(run) or 1)).astype(np.int64)
@@ -82,12 +103,6 @@ def waits_by(by: str) -> Pass:
         codes = rows[by].cat.codes.to_numpy()
         return rows[by].cat.categories, [(codes[chosen], values) for chosen, values in _kinds(rows, window)]
     return Pass(("activated_s", "running_s", *JOB_END_TIMES, by), of_batch)
-
-
-@once_per_run
-def _by_share(run: Run) -> list[Batch]:
-    """Waits by share, which are those of all jobs, too."""
-    return made_of_jobs(run, waits_by("share"))
 
 
 def first_jobs(run: Run) -> pd.DataFrame:
@@ -157,13 +172,18 @@ def _kinds(rows: pd.DataFrame, window: Window) -> Iterator[tuple[np.ndarray, dic
     yield withdrawn, {"taken_back": (ended - activated)[withdrawn] / HOUR}
 
 
-def _pieces(values: np.ndarray, codes: np.ndarray, names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
-    """Values by name of their group; codes: indices into `names`, -1 = none."""
+def _by_group(codes: np.ndarray, names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
+    """Names of groups, and the places of their jobs; codes: indices into `names`, -1 = none."""
     order = np.argsort(codes, kind="stable")
     borders = np.searchsorted(codes[order], np.arange(len(names) + 1))
     for name, (first, last) in zip(names, pairwise(borders), strict=True):
         if last > first:
-            yield name, values[order[first:last]] if values.strides[0] else values[first:last]
+            yield name, order[first:last]
+
+
+def _at(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Values at some places; of one value for all, as many of it, which take no memory either."""
+    return values[places] if values.strides[0] else values[:len(places)]
 
 
 def _figures(values: dict[str, list]) -> dict[str, float]:
