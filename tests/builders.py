@@ -98,6 +98,8 @@ def tasks(*said: dict) -> TaskList:
     said = sorted(said, key=lambda one: one.get("arrival_s", 0.0))
     table = new_rows(len(said))
     site, fraction = no_replicas(len(said))
+    for column, value in TASK.items():
+        table[column] = value
     vocabularies = {name: [] for name in VOCABULARY_OF.values()}
     for number, (row, one) in enumerate(zip(table, said, strict=True)):
         for place, (where, part) in enumerate(one.get("replicas", {}).items()):
@@ -106,7 +108,7 @@ def tasks(*said: dict) -> TaskList:
             words = vocabularies[VOCABULARY_OF[column]]
             words += [] if word in words else [word]
             row[column] = words.index(word)
-        for column, value in (TASK | one).items():
+        for column, value in one.items():
             if column not in ("replicas", "ramunit", "split", "container", *WORDS):
                 row[column] = value
         row["ramunit"] = RAM_UNITS.index(one.get("ramunit", "MB"))

@@ -1,9 +1,9 @@
 """The files of one table: a folder of complete parts during the run, one file afterwards.
 
 During the run `<name>.parquet` is a folder of part files, each renamed into it when it is complete. A part is a batch
-of rows, encoded once; the first is there from the start, without rows, and is replaced as its batch grows. When the
-table is closed, the parts are appended to one another as they are, with one footer for all, in the file that takes the
-folder's place. Temporary files are next to the folder, never in it.
+of rows; the first is there from the start, without rows, and that of the batch that is being filled is replaced now and
+then as it grows. When the table is closed, the parts are appended to one another as they are, with one footer for all,
+in the file that takes the folder's place. Temporary files are next to the folder, never in it.
 
 Footers are trees in Thrift's compact protocol, which pyarrow can read but not write; reading all rows and writing them
 again with pyarrow costs 9 % of a run. Sources: Apache Parquet, `parquet.thrift`; Apache Thrift, compact protocol.
@@ -13,6 +13,7 @@ import os
 import shutil
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -161,10 +162,6 @@ def _read_varint(source: BytesIO) -> int:
     return number | byte << shift
 
 
-EARLY = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-"""Fractions at which the first batch is written before it is complete, so that a killed run keeps short tables."""
-
-
 class Batch(NamedTuple):
     """Rows (n,) and times (n, n_times) of the batch `number`, from 0; a later one of this number holds them again."""
 
@@ -180,11 +177,10 @@ class TableBuffer:
         self.layout = layout
         self.batch_rows = batch_rows
         self._number = 0
-        self._early = [rows for f in EARLY if (rows := int(f * batch_rows)) > 0]
         self._begin()
 
     def add(self, rows: np.ndarray | Mapping[str, np.ndarray], times: np.ndarray | None) -> Iterator[Batch]:
-        """Copy rows (n,) and times (n, n_times), and hand out the batches that are due, by numbers of rows alone.
+        """Copy rows (n,) and times (n, n_times), and hand out the batches that they complete.
 
         Raises ValueError for rows that do not fit the table.
         """
@@ -196,34 +192,28 @@ class TableBuffer:
             done += take
             if self._filled == self.batch_rows:
                 yield self._complete()
-        yield from self._begun()
 
-    def expect_the_end(self) -> None:
-        """Hand out whole batches only, because the run is about to end."""
-        self._early = []
+    def grown(self) -> Batch | None:
+        """The rows that are not in a complete batch, if there are more than when they were last handed out."""
+        if self._filled == self._handed_out:
+            return None
+        self._handed_out = self._filled
+        return self.rest()
 
     def rest(self) -> Batch:
         """The rows that are not in a complete batch."""
         return Batch(self._number, self._rows[:self._filled], self._times[:self._filled])
 
     def _begin(self) -> None:
-        self._filled = 0
+        self._filled = self._handed_out = 0
         self._rows = np.empty(self.batch_rows, self.layout.table.dtype)
         self._times = np.empty((self.batch_rows, len(self.layout.times)))
 
     def _complete(self) -> Batch:
         batch = self.rest()
         self._number += 1
-        self._early = []
         self._begin()
         return batch
-
-    def _begun(self) -> Iterator[Batch]:
-        """The rows of the first batch up to the last fraction that they have passed since it was last handed out."""
-        passed = [rows for rows in self._early if rows <= self._filled]
-        del self._early[:len(passed)]
-        if passed:
-            yield Batch(self._number, self._rows[:passed[-1]], self._times[:passed[-1]])
 
     def _copy(self, rows: np.ndarray, times: np.ndarray) -> None:
         here = slice(self._filled, self._filled + len(rows))
@@ -308,12 +298,14 @@ class TableFiles:
 
     def _write(self, batch: Batch) -> None:
         """Write a batch as a part, in the place of one with fewer of its rows."""
-        part = self._temporary("writing")
+        part, schema = self._temporary("writing"), self.layout.schema
         try:
-            with pq.ParquetWriter(part, self.layout.schema, **writer_options(self.layout.schema)) as writer:
-                if len(batch.rows):
+            if len(batch.rows):
+                with pq.ParquetWriter(part, schema, **writer_options(schema)) as writer:
                     table = self.layout.arrow(batch.rows, batch.times)
                     writer.write_table(table, row_group_size=self.buffer.batch_rows)
+            else:
+                part.write_bytes(file_without_rows(schema))
             os.replace(part, self._part(batch.number))
         except BaseException:
             part.unlink(missing_ok=True)
@@ -341,6 +333,14 @@ class TableFiles:
     def _temporary(self, what: str) -> Path:
         """A path next to the table that readers ignore."""
         return self.path.with_name(f".{self.path.name}.{what}")
+
+
+@cache
+def file_without_rows(schema: pa.Schema) -> bytes:
+    """A Parquet file of a table without rows, made once, as all tables of many short runs begin with one."""
+    file = BytesIO()
+    pq.ParquetWriter(file, schema, **writer_options(schema)).close()
+    return file.getvalue()
 
 
 def writer_options(schema: pa.Schema) -> dict[str, object]:

@@ -6,9 +6,11 @@ readable, and written in a fraction of the time of YAML's block style.
 
 import json
 import re
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from math import inf
 from pathlib import Path
 from types import MappingProxyType
 from typing import Self
@@ -19,7 +21,7 @@ from simgrid_broker.errors import OutputError
 from simgrid_broker.files import write_whole
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.records.layout import layout
-from simgrid_broker.records.parts import TableFiles
+from simgrid_broker.records.parts import Batch, TableFiles
 from simgrid_broker.schema import RECORDED, Table
 from simgrid_broker.schema.series import ENDED
 from simgrid_broker.units import HOUR
@@ -79,6 +81,12 @@ BATCH_ROWS = 25_000
 MOST_WAITING = 8
 """Batches of all tables that wait to be written or are being written; with one more, the run waits for them."""
 
+PAUSE_S = 30.0
+"""Wall time after which batches that have grown are written though they are not complete, s: a killed run loses less.
+
+Small runs are over before, and encode each row once.
+"""
+
 
 class RunWriter:
     """Writes every recorded table of one run into `folder`, in a thread of its own.
@@ -97,6 +105,7 @@ class RunWriter:
         self._open: dict[str, TableFiles] = {}
         self._thread = ThreadPoolExecutor(1, "records")
         self._writing: deque[tuple[str, Future[None]]] = deque()
+        self._due = time.monotonic() + PAUSE_S
         layouts = {name: layout(table, vocabularies) for name, table in self.tables.items()}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -118,17 +127,27 @@ class RunWriter:
         if name not in self._open:
             raise ValueError(f"{name!r} is not an open table; an agent declares its own with `records`; the tables are "
                              f"{', '.join(self.tables)}")
-        table = self._open[name]
-        for batch in table.buffer.add(rows, times):
-            table.waiting.append(batch)
-            self._writing.append((name, self._thread.submit(table.write_waiting)))
-            self.wait(MOST_WAITING)
+        for batch in self._open[name].buffer.add(rows, times):
+            self._hand_over(name, batch)
+        if time.monotonic() >= self._due:
+            self._hand_over_grown()
         self.wait(MOST_WAITING)
 
     def expect_the_end(self) -> None:
         """Write whole batches only until `close`, which is to follow soon: short parts would be replaced at once."""
-        for table in self._open.values():
-            table.buffer.expect_the_end()
+        self._due = inf
+
+    def _hand_over_grown(self) -> None:
+        """Let the thread write what each table holds beyond complete batches, if that has grown."""
+        for name, table in self._open.items():
+            if (batch := table.buffer.grown()) is not None:
+                self._hand_over(name, batch)
+        self._due = time.monotonic() + PAUSE_S
+
+    def _hand_over(self, name: str, batch: Batch) -> None:
+        self._open[name].waiting.append(batch)
+        self._writing.append((name, self._thread.submit(self._open[name].write_waiting)))
+        self.wait(MOST_WAITING)
 
     def wait(self, most: int = 0) -> None:
         """Return when at most `most` of the batches that are due have not been written; raises as `write`."""

@@ -44,7 +44,7 @@ FIRST_ROWS = 4096
 """Rows that growing tables begin with."""
 
 OUTBOX_ROWS = 131_072
-"""Ended attempts and transfers that are kept before they must be written."""
+"""Ended attempts and transfers that are kept at most before they must be written; on a small grid fewer."""
 
 
 def build(scenario: Scenario, task_list: TaskList, arrival_s: np.ndarray | None = None,
@@ -251,6 +251,7 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
     Events have room for those of as many transfers and sub-datasets, so that none is made longer before the run.
     """
     n_jobs = first_job_rows(total_cores)
+    n_ended = min(n_jobs, OUTBOX_ROWS)
     return dict(
         jobs=zeros_in_lines(n_jobs, JOBS.dtype), job_times=zeros_in_lines((n_jobs, arrays.N_STATUS), float),
         job_tasks=np.zeros(n_jobs, np.int32), job_queues=np.zeros(n_jobs, np.int16),
@@ -265,8 +266,8 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
         events=np.zeros(6 * FIRST_ROWS + total_cores, arrays.EVENT),
         far_events=np.zeros(6 * FIRST_ROWS + total_cores, arrays.EVENT),
         pending=np.zeros(FIRST_ROWS, arrays.WAITING), holding=np.zeros(FIRST_ROWS, arrays.WAITING),
-        done_jobs=JOBS.empty(OUTBOX_ROWS), done_times=np.full((OUTBOX_ROWS, arrays.N_STATUS), np.nan),
-        done_transfers=TRANSFERS.empty(OUTBOX_ROWS), done_tasks=np.zeros(FIRST_ROWS, np.int32),
+        done_jobs=JOBS.empty(n_ended), done_times=np.zeros((n_ended, arrays.N_STATUS)),
+        done_transfers=TRANSFERS.empty(n_ended), done_tasks=np.zeros(FIRST_ROWS, np.int32),
         lessons=np.zeros(FIRST_ROWS, arrays.LESSON))
 
 

@@ -17,7 +17,7 @@ from simgrid_broker.errors import OutputError
 from simgrid_broker.records import RunWriter, read_run, write_manifest
 from simgrid_broker.records.layout import arrow_schema, layout
 from simgrid_broker.records.parts import TableFiles
-from simgrid_broker.records.writer import MOST_WAITING
+from simgrid_broker.records.writer import MOST_WAITING, PAUSE_S
 from simgrid_broker.schema import JOB_TIMES, JOBS, RECORDED
 
 
@@ -30,35 +30,65 @@ def parts(folder, name="jobs"):
     return [pq.read_metadata(part).num_rows for part in sorted((folder / f"{name}.parquet").glob("*"))]
 
 
-@pytest.mark.parametrize(("n_rows", "expected"), [
-    pytest.param(0, [0], id="a part without rows is there from the start"),
-    pytest.param(1, [1], id="the first row of a hundred makes it a part with a row"),
-    pytest.param(4, [2], id="rows short of the next fraction stay in memory"),
-    pytest.param(5, [5], id="at a fraction of the first batch its part is replaced"),
-    pytest.param(99, [50], id="one row short of the first batch"),
-    pytest.param(100, [100], id="the first batch is whole"),
-    pytest.param(199, [100], id="one row short of the second batch"),
-    pytest.param(299, [100, 100], id="then every batch is a part"),
+@pytest.fixture
+def clock(monkeypatch):
+    """The writer's clock, which stands still until its element 0 is changed, s."""
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    return now
+
+
+@pytest.mark.parametrize(("n_rows", "at_once", "expected"), [
+    pytest.param(0, [0], [0], id="a part without rows is there from the start"),
+    pytest.param(1, [0], [1], id="the first row"),
+    pytest.param(99, [0], [99], id="one row short of the first batch"),
+    pytest.param(100, [100], [100], id="the first batch is whole"),
+    pytest.param(101, [100], [100, 1], id="the first row of the second batch"),
+    pytest.param(199, [100], [100, 99], id="one row short of the second batch"),
+    pytest.param(299, [100, 100], [100, 100, 99], id="every whole batch is a part"),
 ])
 @pytest.mark.parametrize("step", [1, 7, 1000])
-def test_parts_depend_on_row_counts_alone(tmp_path, jobs, n_rows, expected, step):
+def test_whole_batches_are_written_at_once_and_others_after_a_while(tmp_path, jobs, clock, n_rows, at_once, expected,
+                                                                    step):
     rows, times = jobs
     writer = RunWriter(tmp_path, VOCABULARIES, batch_rows=100)
     for first in range(0, n_rows, step):
         last = min(first + step, n_rows)
         writer.write("jobs", rows[first:last], times[first:last])
     writer.wait()
-    assert parts(tmp_path) == expected
+    assert parts(tmp_path) == at_once
+    clock[0] += PAUSE_S - 0.1
+    writer.write("shares", RECORDED["shares"].empty(0))
+    writer.wait()
+    assert parts(tmp_path) == at_once, "not yet"
+    clock[0] += 0.1
+    writer.write("shares", RECORDED["shares"].empty(0))
+    writer.wait()
+    assert parts(tmp_path) == expected, "rows of one table bring the others along"
+    assert pd.read_parquet(tmp_path / "jobs.parquet").panda_id.tolist() == list(range(1, n_rows + 1))
 
 
-def test_towards_the_end_only_whole_batches_are_written(tmp_path, jobs):
+def test_a_batch_is_written_again_only_if_it_has_grown(tmp_path, jobs, clock):
+    writer = RunWriter(tmp_path, VOCABULARIES, batch_rows=100)
+    when = []
+    for n_rows in (10, 0, 30):
+        writer.write("jobs", *(part[:n_rows] for part in jobs))
+        clock[0] += PAUSE_S
+        writer.write("shares", RECORDED["shares"].empty(0))
+        writer.wait()
+        when.append(next((tmp_path / "jobs.parquet").iterdir()).stat().st_ino)
+    assert when[0] == when[1] != when[2]
+    assert parts(tmp_path) == [40]
+
+
+def test_towards_the_end_only_whole_batches_are_written(tmp_path, jobs, clock):
     rows, times = jobs
     writer = RunWriter(tmp_path, VOCABULARIES, batch_rows=100)
-    writer.write("jobs", rows[:5], times[:5])
     writer.expect_the_end()
-    writer.write("jobs", rows[5:60], times[5:60])
+    clock[0] += 2 * PAUSE_S
+    writer.write("jobs", rows[:60], times[:60])
     writer.wait()
-    assert parts(tmp_path) == [5]
+    assert parts(tmp_path) == [0]
     writer.write("jobs", rows[60:150], times[60:150])
     writer.close()
     file = pq.ParquetFile(tmp_path / "jobs.parquet")
