@@ -176,7 +176,7 @@ class TableBuffer:
     def __init__(self, layout: Layout, batch_rows: int):
         self.layout = layout
         self.batch_rows = batch_rows
-        self._number = 0
+        self._number = self._filled = self._handed_out = 0
         self._begin()
 
     def add(self, rows: np.ndarray | Mapping[str, np.ndarray], times: np.ndarray | None) -> Iterator[Batch]:
