@@ -151,7 +151,9 @@ def errors_of(jobs: pd.DataFrame, held_out: float, recorded: str = "run_s", pref
     Of the finished jobs that were held out and have a recorded time above 0; of all if none were held out.
     """
     chosen = jobs[(jobs["jobstatus"] == FINISHED) & (jobs["held_out"] | (held_out == 0)) & (jobs[recorded] > 0)]
-    chosen = chosen.rename(columns={"computingsite": "queue"}).dropna(subset=[f"{prefix}_{when}_s" for when in WHEN])
+    predicted = [f"{prefix}_{when}_s" for when in WHEN]
+    chosen = chosen.rename(columns={"computingsite": "queue"})[[*DIMENSIONS, recorded, *predicted]].dropna(
+        subset=predicted)
     rows = [{"dimension": by, "name": name, "when": when, **walltime_errors(part[recorded], part[f"{prefix}_{when}_s"])}
             for by, name, part in _divided(chosen) for when in WHEN]
     dimensions = ["dimension", "name", "when"]
@@ -181,8 +183,9 @@ def _divided(jobs: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
     if len(jobs):
         yield "all", "all", jobs
     for by in DIMENSIONS:
+        places = jobs.groupby(by, observed=True, sort=False).indices
         for name in jobs[by].value_counts().index:
-            yield by, str(name), jobs[jobs[by] == name]
+            yield by, str(name), jobs.take(places.get(name, ()))
 
 
 def verdicts(errors: pd.DataFrame) -> tuple[tuple[str, ...], bool]:

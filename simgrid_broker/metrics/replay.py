@@ -125,9 +125,9 @@ def _from_submission(waits: pd.Series) -> dict[str, float]:
     return {"from_submission_mean": waits.mean(), **_quantiles(waits, "from_submission")}
 
 
-def _quantiles(values: pd.Series, name: str) -> dict[str, float]:
+def _quantiles(values: pd.Series | np.ndarray, name: str) -> dict[str, float]:
     """QUANTILES of the known ones of some values, sorted once; NaN if there are none."""
-    known = values.to_numpy(float)
+    known = np.asarray(values, float)
     known = known[~np.isnan(known)]
     found = np.percentile(known, QUANTILES).tolist() if len(known) else [np.nan] * len(QUANTILES)
     return {f"{name}_p{q:02d}": value for q, value in zip(QUANTILES, found, strict=True)}
@@ -149,9 +149,17 @@ def _figures(rows: pd.DataFrame, source: str) -> dict[str, float]:
 
 def walltime_errors(recorded_s: pd.Series, simulated_s: pd.Series) -> dict[str, float]:
     """The metrics of `recorded_walltimes` for some jobs."""
-    error = 100 * (simulated_s / recorded_s - 1)
-    return {"jobs": len(error), "recorded_p50": recorded_s.median() / HOUR,
-            "simulated_p50": simulated_s.median() / HOUR, "off_p50": error.abs().median(), **_quantiles(error, "error")}
+    recorded, simulated = recorded_s.to_numpy(float), simulated_s.to_numpy(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = 100 * (simulated / recorded - 1)
+    return {"jobs": len(error), "recorded_p50": _median(recorded) / HOUR, "simulated_p50": _median(simulated) / HOUR,
+            "off_p50": _median(np.abs(error)), **_quantiles(error, "error")}
+
+
+def _median(values: np.ndarray) -> float:
+    """Median of the known ones of some values, NaN if there are none; pandas' takes ten times as long for a few."""
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else np.nan
 
 
 SAME = ["jeditaskid", "processing_type", "chunk", "attempt"]
