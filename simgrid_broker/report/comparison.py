@@ -92,7 +92,7 @@ def write_comparison(run_a: Run | str | Path, run_b: Run | str | Path, folder: s
              partial(_life, tables), partial(_rest, tables))
     sections = [part() for part in steps(parts)]
     name_a, name_b = differing_names([run_a.folder, run_b.folder])
-    text = page("Comparison of two runs", f"A: {name_a}   B: {name_b}", sections,
+    text = page("Comparison of two runs", f"A: {name_a}; B: {name_b}", sections,
                 save_plots(plots_of(sections), folder / "plots", steps, formats),
                 "Made by simgrid_broker. Plots and their tables are also in plots/.")
     return write_whole(folder / REPORT, text)

@@ -71,7 +71,7 @@ def test_two_runs_are_compared_as_ever(tmp_path):
     assert result.exit_code == 0 and "B - A" in result.stdout and "Jobs finished" in result.stdout
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["seed", "1", "2"] in lines and any(line[:1] == ["Production"] and len(line) == 6 for line in lines), lines
-    assert "A: seed-1   B: seed-2" in (tmp_path / "compared" / "report.html").read_text(encoding="utf-8")
+    assert "A: seed-1; B: seed-2" in (tmp_path / "compared" / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("answer", "options", "status"), [

@@ -30,7 +30,7 @@ LEFT, RIGHT, BOTTOM, TOP = 0.8, 0.2, 0.48, 0.16
 """Smallest margins: room for seven digits and an axis label at the left, for two lines of text below, inches."""
 LABEL, TICK, SIDE, MARK = 9.0, 8.0, 7.5, 6.5
 """Sizes of axis labels, of ticks, of texts beside the axes, and of incidents, points."""
-LONGEST = 2.4
+LONGEST = 2.6
 """Largest width of a name beside the axes, inches."""
 LONGEST_MARK = 3.2
 """Largest width of the text of an incident, inches."""
