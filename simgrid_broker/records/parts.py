@@ -305,7 +305,7 @@ class TableFiles:
                     table = self.layout.arrow(batch.rows, batch.times)
                     writer.write_table(table, row_group_size=self.buffer.batch_rows)
             else:
-                part.write_bytes(file_without_rows(schema))
+                part.write_bytes(file_without_rows(schema.serialize().to_pybytes()))
             os.replace(part, self._part(batch.number))
         except BaseException:
             part.unlink(missing_ok=True)
@@ -336,9 +336,12 @@ class TableFiles:
 
 
 @cache
-def file_without_rows(schema: pa.Schema) -> bytes:
-    """A Parquet file of a table without rows, made once, as all tables of many short runs begin with one."""
-    file = BytesIO()
+def file_without_rows(description: bytes) -> bytes:
+    """A Parquet file of a table without rows, made once, as all tables of many short runs begin with one.
+
+    description: the schema, serialized, because schemas that differ in the descriptions of fields alone are equal.
+    """
+    file, schema = BytesIO(), pa.ipc.read_schema(pa.py_buffer(description))
     pq.ParquetWriter(file, schema, **writer_options(schema)).close()
     return file.getvalue()
 

@@ -18,7 +18,7 @@ from simgrid_broker.records import RunWriter, read_run, write_manifest
 from simgrid_broker.records.layout import arrow_schema, layout
 from simgrid_broker.records.parts import TableFiles
 from simgrid_broker.records.writer import MOST_WAITING, PAUSE_S
-from simgrid_broker.schema import JOB_TIMES, JOBS, RECORDED
+from simgrid_broker.schema import JOB_TIMES, JOBS, RECORDED, Column, Table
 
 
 @pytest.fixture
@@ -151,6 +151,15 @@ def test_fields_say_unit_description_and_source(tmp_path):
     assert about["input_bytes"][b"unit"] == b"bytes"
     assert about["running_s"][b"unit"] == b"s"
     assert all({b"unit", b"description", b"source"} <= set(one) for one in about.values())
+
+
+def test_tables_that_differ_in_the_unit_of_a_column_alone_say_so_without_rows(tmp_path):
+    units = []
+    for unit in ("bytes", "files"):
+        own = Table("own", "a moment", (Column("size", "f8", unit, "simulator", "Size"),))
+        RunWriter(tmp_path / unit, VOCABULARIES, tables={"own": own}).close()
+        units.append(pq.read_schema(tmp_path / unit / "own.parquet").field("size").metadata[b"unit"])
+    assert units == [b"bytes", b"files"]
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path):
