@@ -1,6 +1,7 @@
 """Incidents happen at their time and end at theirs."""
 
 from functools import partial
+from itertools import islice
 from typing import get_args
 
 import numpy as np
@@ -149,7 +150,8 @@ def test_capacities_change_and_return():
 def test_networks_of_sites_have_troubles_at_random():
     kinds = [dict(every=1000, lasts=500), dict(every=1000, lasts=500, factor=0.5)]
     plan = two_sites(duration=1e5).with_values({"grid.links.troubles": kinds})
-    both, first = troubles(plan), troubles(plan.with_values({"grid.links.troubles": kinds[:1]}))
+    both, first = ([*troubles(of)] for of in (plan, plan.with_values({"grid.links.troubles": kinds[:1]})))
+    assert both == sorted(both)
     assert [moment for moment in both if moment.cause[0] == 0] == first and len(first) > 100
     stage = Stage((network_troubles,), plan, {})
     down, narrow = [], []
@@ -174,6 +176,12 @@ def test_single_links_have_troubles_of_their_own():
         narrow.append(stage.link(1, 0)["bandwidth"] < 1e6)
     assert [np.mean(state) for state in (forth, back, narrow)] == pytest.approx([1 / 3] * 3, abs=0.1)
     assert np.mean(np.array(forth) & np.array(back)) == pytest.approx(1 / 9, abs=0.07)       # each by itself
+
+
+def test_a_trouble_too_short_for_the_clock_ends_after_it_has_begun():
+    plan = two_sites(duration=1e5).with_values({"grid.links.troubles": [dict(every=1000, lasts=1e-30)]})
+    begin, end = islice(troubles(plan), 2)
+    assert (begin.at, begin.begins, end.at, end.begins) == (end.at, True, begin.at, False)
 
 
 def test_another_site_leaves_the_troubles_of_a_link_as_they_are():

@@ -122,6 +122,8 @@ EXAMPLES = {
     "too_many_rules": ((*GRID, "fts", "flows"), [
         {"activity": "staging", "files_per_day": 5e29, "file_size": "1 GB", "files_per_rule": 100}],
                        ("grid.fts.flows[0].files_per_day", None)),
+    "too_many_troubles": ((*GRID, "links", "troubles"), [
+        {"every": "1 s", "lasts": "1 h"}, {"every": 1e-6, "lasts": 1e-6}], ("grid.links.troubles[1].every", None)),
     "capacity_of_what": (*incident(what="network_capacity", factor=0.5, site="BNL", source="CERN-PROD"),
                          ("incidents[0]", None)),
     "object_store_on_tape": ((*GRID, "storages", "OS"), STORE | {"tape": True}, ("grid.storages.OS.tape", None)),
@@ -454,6 +456,11 @@ def test_every_check_finds_its_example(name):
       for number, found, name in (                # the only disk has none to send to
         (50_000_000, [], "as many rules of a flow in two days as there may be"),
         (50_000_001, [("grid.fts.flows[0].files_per_day", None)], "more rules of a flow"))),
+    *(pytest.param((*GRID, "links", "troubles"), [{"every": every, "lasts": 0.02, "of": of}],
+                   [("grid.links.troubles[0].every", None)] * n, id=name)
+      for every, of, n, name in (
+        (0.0146, "sites", 0, "as many troubles of two sites in two days as there may be"),
+        (0.0145, "sites", 1, "more troubles of sites"), (0.0145, "links", 1, "more troubles of the two links"))),
     pytest.param((*GRID, "queues", "BNL_PROD", "cores"), 19_999_000, [], id="cores of a queue stand for its site's"),
     pytest.param(("workload", "campaigns", 0, "jobs_per_task"), 0.5,
                  [("workload.campaigns[0].jobs_per_task.median", None)], id="less than a job"),

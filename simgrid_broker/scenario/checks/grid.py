@@ -225,8 +225,25 @@ def too_many_rules(scenario: Scenario) -> Iterator[Finding]:
                           depends_on=(("duration",), (*place, "files_per_rule")))
 
 
+MOST_TROUBLES = 10_000_000
+"""Troubles of a kind in one run at the most: to let each begin and end takes minutes of a run in all."""
+
+
+def too_many_troubles(scenario: Scenario) -> Iterator[Finding]:
+    """A kind of trouble comes no more often than a computer can follow."""
+    n_sites = len(scenario.grid.sites)
+    for position, trouble in enumerate(scenario.grid.links.troubles):
+        places = n_sites if trouble.of == "sites" else n_sites * (n_sites - 1)
+        number = places * scenario.duration / (trouble.every + trouble.lasts)
+        if number > MOST_TROUBLES:
+            place = ("grid", "links", "troubles", position)
+            yield Finding((*place, "every"), trouble.every,
+                          f"this makes {number:.3g} troubles; a kind may have up to {MOST_TROUBLES:,} in a run",
+                          depends_on=(("duration",), (*place, "lasts"), (*place, "of")))
+
+
 NETWORK_RULES: Rules = (link_wider_than_door, endpoint_wider_than_site, backbone_without_border, capacity_of_what,
-                        flow_between_two, too_many_rules)
+                        flow_between_two, too_many_rules, too_many_troubles)
 
 
 TIMES = ("h", HOUR), ("min", MINUTE), ("d", DAY)

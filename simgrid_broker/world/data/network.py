@@ -137,10 +137,10 @@ class Moment(NamedTuple):
     factor: float
 
 
-def troubles(scenario: Scenario) -> list[Moment]:
+def troubles(scenario: Scenario) -> Iterator[Moment]:
     """All troubles of a run, in order of time; each kind comes to each site, or link, as an alternating process."""
-    return sorted(moment for kind, trouble in enumerate(scenario.grid.links.troubles)
-                  for names in _befallen(scenario, trouble) for moment in _of(scenario, kind, trouble, names))
+    return heapq.merge(*(_of(scenario, kind, trouble, names) for kind, trouble in enumerate(
+        scenario.grid.links.troubles) for names in _befallen(scenario, trouble)))
 
 
 def _befallen(scenario: Scenario, trouble: Trouble) -> Iterator[tuple[str, ...]]:
