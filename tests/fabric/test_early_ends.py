@@ -5,7 +5,7 @@ import pytest
 from builders import Bench, scenario
 
 from simgrid_broker.errors import ScenarioError
-from simgrid_broker.fabric.jobs.early_ends import time_of_hazard
+from simgrid_broker.fabric.jobs.early_ends import LONGEST_DAYS, time_of_hazard
 from simgrid_broker.names import Cause
 from simgrid_broker.scenario.checks.cross_checks import remarks
 from simgrid_broker.units import DAY, HOUR
@@ -48,6 +48,15 @@ def test_hazard_by_hour(hours, now, hazard, after):
     for hour, factor in hours.items():
         rates[hour] = factor / HOUR
     assert time_of_hazard(rates, hazard, now) == pytest.approx(after)
+
+
+@pytest.mark.rule("time_of_hazard")
+@pytest.mark.parametrize("now", [0.0, 32_000.123456789, 3e11])
+def test_a_hazard_that_adds_up_after_a_century_never_comes(now):
+    of_century = np.eye(24)[23] / HOUR / LONGEST_DAYS
+    assert time_of_hazard(of_century, 1.01, now) == np.inf
+    assert time_of_hazard(of_century, 0.99, now) == pytest.approx(0.99 * LONGEST_DAYS * DAY, abs=DAY)
+    assert time_of_hazard(of_century * 1e-300, 1e-9, now) == np.inf
 
 
 @pytest.mark.rule("evict")

@@ -17,6 +17,8 @@ from simgrid_broker.world.queues.slots import settle_closed, window_left
 LOST_HEARTBEAT, PREEMPTED = int(Cause.LOST_HEARTBEAT), int(Cause.PREEMPTED)
 EVICTION, SLOT_LIFE = STREAMS["eviction"], STREAMS["slot_life"]
 N_HOURS = round(DAY / HOUR)
+LONGEST_DAYS = 36_525.0
+"""A century, which no payload lasts."""
 
 
 @compiled
@@ -55,8 +57,13 @@ def until_eviction(world: Arrays, job, number, now):
 
 @compiled
 def time_of_hazard(rates, hazard, now):
-    """Time from `now` on in which rates by hour of the day, 1/s, (24,), add up to a hazard, s."""
+    """Time from `now` on in which rates by hour of the day, 1/s, (24,), add up to a hazard, s; inf = never.
+
+    Where it would take ages, hours could not be told apart any more.
+    """
     of_day = rates.sum() * HOUR
+    if hazard > of_day * LONGEST_DAYS:
+        return np.inf
     after = math.floor(hazard / of_day) * DAY
     left = hazard - after / DAY * of_day
     while True:
