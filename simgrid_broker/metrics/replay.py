@@ -127,8 +127,7 @@ def _from_submission(waits: pd.Series) -> dict[str, float]:
 
 def _quantiles(values: pd.Series | np.ndarray, name: str) -> dict[str, float]:
     """QUANTILES of the known ones of some values, sorted once; NaN if there are none."""
-    known = np.asarray(values, float)
-    known = known[~np.isnan(known)]
+    known = _known(values)
     found = np.percentile(known, QUANTILES).tolist() if len(known) else [np.nan] * len(QUANTILES)
     return {f"{name}_p{q:02d}": value for q, value in zip(QUANTILES, found, strict=True)}
 
@@ -158,8 +157,14 @@ def walltime_errors(recorded_s: pd.Series, simulated_s: pd.Series) -> dict[str, 
 
 def _median(values: np.ndarray) -> float:
     """Median of the known ones of some values, NaN if there are none; pandas' takes ten times as long for a few."""
-    known = values[~np.isnan(values)]
+    known = _known(values)
     return float(np.median(known)) if len(known) else np.nan
+
+
+def _known(values: pd.Series | np.ndarray) -> np.ndarray:
+    """Values without those that are not known."""
+    numbers = np.asarray(values, float)
+    return numbers[~np.isnan(numbers)]
 
 
 SAME = ["jeditaskid", "processing_type", "chunk", "attempt"]

@@ -10,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from math import inf
 from pathlib import Path
 from types import MappingProxyType
 from typing import Self
@@ -132,10 +131,6 @@ class RunWriter:
         if time.monotonic() >= self._due:
             self._hand_over_grown()
         self.wait(MOST_WAITING)
-
-    def expect_the_end(self) -> None:
-        """Write whole batches only until `close`, which is to follow soon: short parts would be replaced at once."""
-        self._due = inf
 
     def _hand_over_grown(self) -> None:
         """Let the thread write what each table holds beyond complete batches, if that has grown."""

@@ -81,20 +81,6 @@ def test_a_batch_is_written_again_only_if_it_has_grown(tmp_path, jobs, clock):
     assert parts(tmp_path) == [40]
 
 
-def test_towards_the_end_only_whole_batches_are_written(tmp_path, jobs, clock):
-    rows, times = jobs
-    writer = RunWriter(tmp_path, VOCABULARIES, batch_rows=100)
-    writer.expect_the_end()
-    clock[0] += 2 * PAUSE_S
-    writer.write("jobs", rows[:60], times[:60])
-    writer.wait()
-    assert parts(tmp_path) == [0]
-    writer.write("jobs", rows[60:150], times[60:150])
-    writer.close()
-    file = pq.ParquetFile(tmp_path / "jobs.parquet")
-    assert [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)] == [100, 50]
-
-
 def test_a_closed_table_is_one_file_with_whole_batches(tmp_path, jobs):
     with RunWriter(tmp_path, VOCABULARIES, batch_rows=100) as writer:
         writer.write("jobs", *(part[:250] for part in jobs))

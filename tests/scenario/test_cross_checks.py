@@ -3,6 +3,7 @@ from contextlib import nullcontext
 from typing import Annotated
 
 import pytest
+from builders import scenario
 from plain_scenario import plain_values
 
 from simgrid_broker import advice
@@ -723,6 +724,14 @@ def test_settings_that_concern_nobody_are_remarked(set_how, key, said):
 ])
 def test_a_wrong_part_brings_no_problems_that_only_follow_from_it(key, value, found):
     assert [name for name, _ in problems(key, value)] == found
+
+
+def test_three_sites_have_troubles_at_six_links():
+    of_sites, of_links = ([{"every": 0.02, "lasts": 0.02, "of": of}] for of in ("sites", "links"))
+    plan = scenario({name: {} for name in "ABC"}, duration=1e5)
+    assert plan.with_values({"grid.links.troubles": of_sites}).grid.links.troubles
+    with pytest.raises(ScenarioError, match="makes 1.5e.07 troubles"):
+        plan.with_values({"grid.links.troubles": of_links})
 
 
 def test_what_hangs_on_a_value_is_told_of_others_in_the_list():
