@@ -30,7 +30,7 @@ COMMANDS = {
     **{name: ("run", *CASES[name], "--no-report", "--quiet") for name in (
         "minimal", "deployed", "dirac", "push", "pull", "users", "carousel", "merging", "scouts", "containers")},
     "jumbo": ("run", "scenarios/jumbo.yaml", "--until", "2h", "--no-report", "--quiet"),
-    "preemptible": ("run", "scenarios/preemptible.yaml", "--until", "6h", "--no-report", "--quiet"),
+    "preemptible": ("run", "scenarios/preemptible.yaml", "--until", "8h", "--no-report", "--quiet"),
     "broker": ("broker", "scenarios/snapshot.yaml", "--task", "101"),
     "match": ("match", "scenarios/dirac_snapshot.yaml", "scenarios/dirac_resource.json"),
 }

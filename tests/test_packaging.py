@@ -11,13 +11,17 @@ import zipfile
 from importlib.metadata import requires
 from pathlib import Path
 
+import digest_tables
+import make_kept_code
 import pytest
+import try_versions
 from digest_tables import digests
 from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 import simgrid_broker
 from simgrid_broker.cli.app import app
+from simgrid_broker.cli.loading import loaded
 from simgrid_broker.errors import MissingExtra, ScenarioError, extras_named
 from simgrid_broker.report import script
 from simgrid_broker.scenario.loading import documents as shipped
@@ -83,6 +87,17 @@ def test_a_wheel_with_compiled_code_begins_without_compiling_and_gives_the_same_
     cache = tmp_path / "cache"
     assert rows(installed, "first", SIMGRID_BROKER_CACHE=str(cache)) == rows(ROOT, "as here")
     assert cache.is_dir() and not [*cache.glob("*.code")], "nothing was compiled"
+
+
+def test_runs_of_scripts_name_scenarios_and_settings_that_hold():
+    """Scripts that take minutes are run seldom: a warm-up as long as their run would be noticed by their users alone."""
+    runs = [*digest_tables.CASES.values(), *try_versions.CASES.values(),
+            *(words[1:] for words in make_kept_code.COMMANDS.values() if words[0] == "run")]
+    for path, *options in runs:
+        given = [options[place + 1] for place, word in enumerate(options) if word == "--until"]
+        settings = [options[place + 1] for place, word in enumerate(options) if word == "--set"]
+        if not path.startswith("examples/"):                 # made by the manual, which its own test runs
+            assert loaded(ROOT / path, until=given[0] if given else None, settings=settings)
 
 
 def test_scenarios_are_listed_and_copied_with_what_they_read(tmp_path):
