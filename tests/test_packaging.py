@@ -90,7 +90,7 @@ def test_a_wheel_with_compiled_code_begins_without_compiling_and_gives_the_same_
 
 
 def test_runs_of_scripts_name_scenarios_and_settings_that_hold():
-    """Scripts that take minutes are run seldom: a warm-up as long as their run would be noticed by their users alone."""
+    """Scripts that take minutes are run seldom: a warm-up as long as a run would hurt their users alone."""
     runs = [*digest_tables.CASES.values(), *try_versions.CASES.values(),
             *(words[1:] for words in make_kept_code.COMMANDS.values() if words[0] == "run")]
     for path, *options in runs:
