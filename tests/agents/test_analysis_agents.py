@@ -103,6 +103,17 @@ def test_members_of_a_group_are_counted_apart():
     assert work[0].tolist() == [2, 7]
 
 
+def test_the_work_of_an_account_is_that_of_all_its_shares_and_queues():
+    stage = stage_of(dict(user="ann"), dict(user="ann", share=EXPRESS), dict(user="bob"), queues=("HERE", "THERE"))
+    for task, cores in ((0, 2), (1, 8)):
+        put(stage, S.RUNNING, 2, task, corecount=cores)
+        put(stage, S.RUNNING, 1, task, corecount=cores, queue=1)
+        put(stage, S.ACTIVATED, 1, task, corecount=cores, queue=task)
+        put(stage, S.THROTTLED, 3, task, corecount=cores)
+    put(stage, S.DEFINED, 1, 2)
+    assert stage.world.user_rows.work(stage.arrays)[1].tolist() == [[6, 0], [8, 1], [30, 0], [40, 1]]
+
+
 def test_rows_of_users_who_are_gone_are_given_to_others():
     stage = stage_of(*(dict(user=f"user-{number}") for number in range(FIRST_USER_ROWS + 3)))
     assert len(stage.arrays.user_jobs) == 2 * FIRST_USER_ROWS                       # all are alive: the table grows

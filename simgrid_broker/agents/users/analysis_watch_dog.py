@@ -25,6 +25,7 @@ from simgrid_broker.world.data.locality import input_under_way
 from simgrid_broker.world.tasks.transitions import set_status, throttle
 
 T = TaskStatus
+NO_ROWS = np.zeros(0, np.int64)
 SERVED = (*user_limits.MAKES_JOBS, *user_limits.IS_HELD)
 BOOST_S = 300.0
 """Least time between two looks for tasks that are nearly done, s; source: lifecycle reference, 2.12."""
@@ -47,6 +48,7 @@ class AnalysisWatchDog:
         words = control.world.vocabularies
         self.boosted_s = -np.inf
         self.limited: tuple[object, bool] = None, False      # gdpconfig, and whether it limits work
+        self.bounds: tuple[object, object, list[user_limits.Limit]] = None, None, []    # it, accounts, and their limits
         self.since_s: dict[int, float] = {}
         self.slow, self.express = (words["shares"].index(name) if name in words["shares"] else -1
                                    for name in (USER_ANALYSIS, EXPRESS_ANALYSIS))
@@ -67,7 +69,7 @@ class AnalysisWatchDog:
             if self.limited[0] is not control.cfg:
                 self.limited = control.cfg, user_limits.limits_work(control.cfg)
             if self.limited[1] or self._holds_for(FOR_WORK):
-                self._look_at_work(np.unique(statuses))
+                self._look_at_work(statuses)
         if control.now - self.boosted_s >= BOOST_S and min(self.slow, self.express) >= 0:
             self.boosted_s = control.now
             self._boost()
@@ -81,6 +83,8 @@ class AnalysisWatchDog:
 
     def _held(self) -> np.ndarray:
         """Rows of the tasks that this watchdog has throttled; those whose status has changed are forgotten."""
+        if not self.since_s:
+            return NO_ROWS
         rows = np.fromiter(self.since_s, np.int64, len(self.since_s))
         is_held = self.control.world.statuses[rows] == T.THROTTLED
         for row in rows[~is_held].tolist():
@@ -140,19 +144,21 @@ class AnalysisWatchDog:
     def _look_at_work(self, present: np.ndarray) -> None:
         """Throttle tasks of owners above a limit of jobs or cores, until they are far below all; present: as there."""
         control, held, user_rows = self.control, self._held(), self.control.world.user_rows
-        tasks = control.arrays.tasks
+        tasks, n = control.arrays.tasks, len(user_rows.is_group) + 1           # the last one: of no account
         accounts, numbers = user_rows.work(control.arrays)
-        work = user_limits.Work(*numbers)
-        bounds = user_limits.work_limits(user_rows.is_group[accounts], control.cfg)
-        causes = np.array([*FOR_WORK, ThrottledBy.NONE], np.int64)
-        n = len(user_rows.is_group) + 1                                        # the last one: of no account
-        exceeded, free = np.full(n, ThrottledBy.NONE, np.int64), np.ones(n, bool)
-        exceeded[accounts] = causes[user_limits.exceeded(work, bounds)]
-        free[accounts] = user_limits.far_below(work, bounds)
+        if self.bounds[0] is not control.cfg or self.bounds[1] is not accounts:
+            limits = user_limits.work_limits(user_rows.is_group[accounts], control.cfg)
+            self.bounds = control.cfg, accounts, limits
+        work, bounds = user_limits.Work(*numbers), self.bounds[2]
         if len(held):
+            free = np.ones(n, bool)
+            free[accounts] = user_limits.far_below(work, bounds)
             below = free[user_rows.accounts(tasks, held)]
             self._release(held, user_limits.released_for_work(self._seen(held), below), FOR_WORK)
-        if exceeded.any():
+        first = user_limits.exceeded(work, bounds)
+        if (first >= 0).any():
+            causes, exceeded = np.array([*FOR_WORK, ThrottledBy.NONE]), np.full(n, ThrottledBy.NONE, np.int64)
+            exceeded[accounts] = causes[first]
             rows = control.books.live_tasks.in_status(*SERVED)
             over = exceeded[user_rows.accounts(tasks, rows)]
             chosen = user_limits.throttled_for_work(self._seen(rows), over != ThrottledBy.NONE,

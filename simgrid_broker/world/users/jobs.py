@@ -63,12 +63,18 @@ def count_for_user(world: Arrays, job, status, change):
 
 
 @compiled
-def add_queues(world: Arrays, rows, jobs):
-    """Add the numbers of some rows at all queues to `jobs`, (n, N_USER_NUMBERS)."""
+def add_work(world: Arrays, rows, place, work):
+    """Add running and queued jobs, and running and queued cores, of some rows to `work`, (4, n), each at its place."""
     for k in range(len(rows)):
-        for queue in range(world.user_jobs.shape[1]):
-            for number in range(N_USER_NUMBERS):
-                jobs[k, number] += world.user_jobs[rows[k], queue, number]
+        numbers, running, queued, cores = world.user_jobs[rows[k]], 0, 0, 0
+        for queue in range(len(numbers)):
+            running += numbers[queue, RUNNING]
+            queued += numbers[queue, QUEUED] + numbers[queue, THROTTLED]
+            cores += numbers[queue, CORES]
+        work[0, place[k]] += running
+        work[1, place[k]] += queued
+        work[2, place[k]] += cores
+        work[3, place[k]] += world.user_queued_cores[rows[k]]
 
 
 class UserRows:
@@ -125,11 +131,9 @@ class UserRows:
             self.in_use = rows, *np.unique(np.where(group >= 0, len(self.last_of_user) + group, user),
                                            return_inverse=True)
         rows, accounts, place = self.in_use
-        jobs = np.zeros((len(rows), N_USER_NUMBERS), np.int64)
-        add_queues(arrays, rows, jobs)
-        of_rows = (jobs[:, RUNNING], jobs[:, QUEUED] + jobs[:, THROTTLED], jobs[:, CORES],
-                   arrays.user_queued_cores[rows])
-        return accounts, np.array([np.bincount(place, numbers, len(accounts)) for numbers in of_rows])
+        work = np.zeros((4, len(accounts)), np.int64)
+        add_work(arrays, rows, place, work)
+        return accounts, work
 
     def _release(self, arrays: Arrays) -> None:
         """Free the rows to which no task and no live job refers."""
@@ -249,7 +253,8 @@ class UserOutput:
             return
         held, local, quota = self.held[rows], self.local[rows], self.quota[rows]
         used = held.sum(axis=1)
-        self.state[rows] = np.select([quota == 0, used > quota, used > NEAR_PART * quota], [IN, OVER, NEAR], IN)
+        near = np.where(used > NEAR_PART * quota, NEAR, IN)
+        self.state[rows] = np.where(quota == 0, IN, np.where(used > quota, OVER, near))
         self.full[rows] = ((held >= local) & (local > 0))[:, self.places.output]
         self.changed[:] = False
 
