@@ -51,8 +51,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "the filler does not look within the first two seconds",
     ("agents.jedi.queue_filler.QueueFiller._chosen", "bounds.mincore or 0 -> bounds.mincore or 1"):
         "one core is not more than one",
-    ("agents.panda.statistics.look_at_memory", "pushed & (target != 0) -> pushed | (target != 0)"):
-        "`mean_memory_high` asks both of each queue",
     ("agents.panda.copy_archive.AnalysisJobs.waiting",
      "control.now - piece[1] < rebrokerage.QUIET_S -> control.now - piece[1] <= rebrokerage.QUIET_S"):
         "an end of precisely QUIET_S ago leaves its group quiet: `groups_to_rebroker` compares",

@@ -60,10 +60,10 @@ class Series:
 
     def rows(self, now: float, targets: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         """Tables with their rows at this moment; targets: HS06 of each leaf share, (n_shares,)."""
-        by_group, by_type = self.world.job_sums
-        for name, rows in (("shares", self._shares(by_type, targets)), ("queues", self._queues(by_group.sum(axis=0))),
-                           ("links", self._links(now)), ("storages", self._storages()),
-                           ("workers", self._workers(now))):
+        sums = self.world.job_sums
+        for name, rows in (("shares", self._shares(sums.types_by_group, targets)),
+                           ("queues", self._queues(sums.by_status)), ("links", self._links(now)),
+                           ("storages", self._storages()), ("workers", self._workers(now))):
             if len(rows):
                 rows["time_s"] = now
                 yield name, rows

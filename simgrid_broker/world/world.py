@@ -22,7 +22,7 @@ from simgrid_broker.views import QueueSoftware, ShareTree
 from simgrid_broker.world.arrays import EVENT_JOB, OF_JOBS, REUSED, Arrays
 from simgrid_broker.world.data.datasets import MemberRows
 from simgrid_broker.world.data.network import Capacities, NetworkMetrics
-from simgrid_broker.world.jobs.counts import sums_by_group
+from simgrid_broker.world.jobs.counts import JobSums, sums_of_jobs
 from simgrid_broker.world.queues.places import AnalysisPlaces, Places
 from simgrid_broker.world.snapshot.records import NO_FACTS, NucleusWork, TaskFacts
 from simgrid_broker.world.users.jobs import UserOutput, UserRows
@@ -102,20 +102,20 @@ class World:
         return self.arrays.state[0]
 
     @property
-    def job_sums(self) -> tuple[np.ndarray, np.ndarray]:
-        """Sums of the counts of jobs, as of `sums_by_group`, made again when a job has moved."""
-        return self._made_of_counts("sums", sums_by_group)
+    def job_sums(self) -> JobSums:
+        """Sums of the counts of jobs, made again when a job has moved; not to be changed."""
+        return self._made_of_counts("sums", sums_of_jobs)
 
     @property
     def job_counts(self) -> np.ndarray:
         """Counts of jobs, copied again when a job has moved; not to be changed."""
-        return self._made_of_counts("copy", np.copy)
+        return self._made_of_counts("copy", lambda arrays: arrays.counts.copy())
 
-    def _made_of_counts(self, name: str, make: Callable[[np.ndarray], Any]) -> Any:
+    def _made_of_counts(self, name: str, make: Callable[[Arrays], Any]) -> Any:
         """Result of a function of the counts of jobs, kept under a name until a job has moved."""
         moves, known = int(self.state["n_job_moves"]), self._since_move.get(name)
         if known is None or known[0] != moves:
-            known = self._since_move[name] = moves, make(self.arrays.counts)
+            known = self._since_move[name] = moves, make(self.arrays)
         return known[1]
 
     def facts_of(self, row: int) -> TaskFacts:

@@ -6,6 +6,8 @@ from builders import Bench, scenario, two_sites
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simgrid_broker.fabric.transfers.links import count_queued
+from simgrid_broker.names import Activity
 from simgrid_broker.units import DAY, HOUR, WEEK
 
 WINDOWS = ("mbps_hour", "mbps_day", "mbps_week")
@@ -132,13 +134,15 @@ def test_of_which_links_there_is_a_record(what, known):
     assert bool(bench.world.network.table[0]["known"][1]) is known
 
 
-@pytest.mark.parametrize("column", ["queued_output", "queued_express"])
-def test_a_link_on_which_files_wait_is_known_at_once_and_from_then_on(column):
+@pytest.mark.parametrize(("column", "activity"), [("queued_files", Activity.PRODUCTION_OUTPUT),
+                                                  ("queued_express", Activity.EXPRESS)])
+def test_a_link_on_which_files_wait_is_known_at_once_and_from_then_on(column, activity):
     bench = Bench(two_sites(link=dict(closeness=None)).with_values({"grid.links.default.closeness": None}))
-    for number, known in ((0, False), (1, True), (0, True)):
-        bench.link()[column] = number
+    for files, known in ((0, False), (1, True), (-1, True)):
+        count_queued(bench.arrays, 2, activity, files)
         bench.world.network.read_queues(bench.arrays)
-        assert bool(bench.world.network.table[0]["known"][1]) is known
+        link = bench.world.network.table[0][1]
+        assert (link[column], bool(link["known"])) == (max(files, 0), known)
 
 
 def test_without_a_nucleus_nothing_is_known():

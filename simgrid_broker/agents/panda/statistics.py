@@ -48,7 +48,7 @@ def statistics(control: Control) -> Process:
     in_detail = bool(world.scenario.record.snapshots) or control.check is not unchecked
     by_queue = in_detail or OF_ONE_TYPE[control.edition]
     types, pushed = TypesInUse(), queues_whose_mode(world.arrays, "fetches_jobs")
-    any_pushed = bool(pushed.any())
+    any_compared = bool(world.arrays.queues["meanrss"][pushed].any())
 
     def refresh() -> None:
         control.brokers.snapshot = take_snapshot(world.arrays, control.now, world.job_counts if by_queue else None,
@@ -56,7 +56,7 @@ def statistics(control: Control) -> Process:
         if by_queue:
             control.brokers.snapshot.types_at = types.known_at(world.arrays, control.now)
         world.network.read_queues(world.arrays)
-        if any_pushed:
+        if any_compared:
             look_at_memory(control, pushed)
         control.books.usage = Usage(control.now, observe.share_usage(world))
     yield from control.every(control.periods.statistics, refresh, "statistics")
@@ -64,12 +64,9 @@ def statistics(control: Control) -> Process:
 
 def look_at_memory(control: Control, pushed: np.ndarray) -> None:
     """Note the push queues whose jobs use more memory per core than intended."""
-    target = control.arrays.queues["meanrss"]
-    compared = pushed & (target != 0)
-    if compared.any():
-        jobs = control.brokers.snapshot.activity
-        mean = mean_memory(control.arrays, jobs["running_all"], jobs["starting_all"])
-        set_mean_memory_high(control.world, mean_memory_high(target, pushed, *mean, control.cfg))
+    jobs, target = control.brokers.snapshot.activity, control.arrays.queues["meanrss"]
+    mean = mean_memory(control.arrays, jobs["running_all"], jobs["starting_all"])
+    set_mean_memory_high(control.world, mean_memory_high(target, pushed, *mean, control.cfg))
 
 
 LOADS = "statistics", "share_tree", "gdpconfig"

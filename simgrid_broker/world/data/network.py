@@ -276,12 +276,13 @@ class NetworkMetrics:
     table: (n_sites + 1, n_sites), [destination, source]; the last row, without a destination, is unknown. What brokers
     make of them for a nucleus, until they change: ways, (n_sites + 1, n_queues); waiting, (n_sites + 1, 2) files of all
     sites that wait for it, without and of express tasks; ways_known: (n_sites + 1,) whether that was done; version:
-    grows whenever they are forgotten.
+    grows whenever they are forgotten. were_busy: whether any link had files when they were last counted.
     """
 
     def __init__(self, arrays: Arrays):
         n = len(arrays.sites)
         self.table = views.records(views.LINK, n * (n + 1)).reshape(n + 1, n)
+        self.were_busy = True
         self.readings: list[Reading] = []
         self.windows = {column: Window(length_s, n * n) for column, length_s in WINDOWS.items()}
         self.latest = Window(0.0, n * n)
@@ -294,7 +295,10 @@ class NetworkMetrics:
 
     def read_queues(self, arrays: Arrays) -> None:
         """Read the numbers of output files that wait or move on each link to a nucleus."""
-        copy_queues(arrays.links, self.table, self.mapped, self.nuclei)
+        are_busy = bool(arrays.state["n_busy_links"][0])
+        if are_busy or self.were_busy:
+            copy_queues(arrays.links, self.table, self.mapped, self.nuclei)
+        self.were_busy = are_busy
         self.forget_ways()
 
     def read_throughput(self, arrays: Arrays, now: float) -> None:

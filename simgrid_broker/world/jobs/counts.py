@@ -11,6 +11,7 @@ reference, 0.3 and 10.2.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,12 +33,14 @@ NO_CANDIDATE, HAS_OPEN_CANDIDATES = -1, -2
 
 
 @compiled
-def sum_counts(counts, by_share, by_type):
-    """Sum counts[queue, share, type, status] to by_share[share, status, queue] and by_type[share, type, status]."""
+def sum_counts(counts, running_cores, by_share, by_type, by_status, cores):
+    """Sum counts[queue, share, type, status] to by_share[share, status, queue], by_type[share, type, status] and
+    by_status[status, queue], and running_cores[queue, share, type] to cores[queue]."""
     n_queues, n_shares, n_types, _ = counts.shape
     for queue in range(n_queues):
         for share in range(n_shares):
             for kind in range(n_types):
+                cores[queue] += running_cores[queue, share, kind]
                 anybody = 0
                 for status in range(N_STATUS):                       # most are 0, which makes this fast
                     anybody |= counts[queue, share, kind, status]
@@ -48,6 +51,7 @@ def sum_counts(counts, by_share, by_type):
                     if number != 0:
                         by_share[share, status, queue] += number
                         by_type[share, kind, status] += number
+                        by_status[status, queue] += number
 
 
 ENDED = np.dtype([("owner", "i4"), ("queue", "i4"), ("status", "i4"), ("ended_s", "f8")])
@@ -244,30 +248,46 @@ def queued_and_running(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
     return counts[..., JOB_QUEUED].sum(axis=2), counts[..., RUNNING]
 
 
-def sums_by_group(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Jobs by group, status and queue, and by group, resource type and status; groups as in `jobs.counts`."""
-    n_queues, n_groups, n_types, n_status = counts.shape
+class JobSums(NamedTuple):
+    """Sums over the counts of jobs, which remain as they are until a job moves.
+
+    types_by_group: (n_groups, n_types, n_status); by_share, by_type: as of `Snapshot`; placed, placed_by_type: the
+    pending jobs among these; by_status: (n_status, n_queues); cores: of the running ones, (n_queues,).
+    """
+
+    types_by_group: np.ndarray
+    by_share: np.ndarray
+    by_type: list[list[list[int]]]
+    placed: np.ndarray
+    placed_by_type: np.ndarray
+    by_status: np.ndarray
+    cores: np.ndarray
+
+
+def sums_of_jobs(arrays: Arrays) -> JobSums:
+    """Sums over the counts as they are now."""
+    n_queues, n_groups, n_types, n_status = arrays.counts.shape
     by_group = np.zeros((n_groups, n_status, n_queues), np.int64)
-    by_type = np.zeros((n_groups, n_types, n_status), np.int64)
-    sum_counts(counts, by_group, by_type)
-    return by_group, by_type
+    types_by_group = np.zeros((n_groups, n_types, n_status), np.int64)
+    by_status, cores = np.zeros((n_status, n_queues), np.int64), np.zeros(n_queues, np.int64)
+    sum_counts(arrays.counts, arrays.running_cores, by_group, types_by_group, by_status, cores)
+    by_share, by_type = (of_accounts(sums, len(arrays.hs06_milli)) for sums in (by_group, types_by_group))
+    return JobSums(types_by_group, by_share, by_type.tolist(), by_share[:, PENDING], by_type[:, :, PENDING],
+                   by_status, cores)
 
 
 def take_snapshot(arrays: Arrays, now: float, by_queue: np.ndarray | None = None, in_detail: bool = False,
-                  sums: tuple[np.ndarray, np.ndarray] | None = None) -> Snapshot:
+                  sums: JobSums | None = None) -> Snapshot:
     """Read the current counts; in_detail: and `Details`.
 
     by_queue: a copy of the counts as they are, if those of every queue by resource type are wanted; sums: of the
-    counts, by `sums_by_group`, if known. Pending jobs, which the statistics do not contain, keep counting as placed.
+    counts, if known. Pending jobs, which the statistics do not contain, keep counting as placed.
     """
-    by_share, by_type = sums or sums_by_group(arrays.counts)
-    n_shares = len(arrays.hs06_milli)
-    by_share, by_type = of_accounts(by_share, n_shares), of_accounts(by_type, n_shares)
-    workers, of_queues = activity(arrays, by_share, now)
-    placed, placed_by_type = by_share[:, PENDING].copy(), by_type[:, :, PENDING].copy()
-    counts = None if by_queue is None else of_accounts(by_queue, n_shares, axis=1)
-    return Snapshot(now, counts, by_share, by_type.tolist(), workers, placed,
-                    placed_by_type, of_queues, details=details(arrays) if in_detail else None)
+    sums = sums or sums_of_jobs(arrays)
+    workers, of_queues = activity(arrays, sums.by_status, sums.cores, now)
+    counts = None if by_queue is None else of_accounts(by_queue, len(arrays.hs06_milli), axis=1)
+    return Snapshot(now, counts, sums.by_share, sums.by_type, workers, sums.placed.copy(), sums.placed_by_type.copy(),
+                    of_queues, details=details(arrays) if in_detail else None)
 
 
 def candidates_left(refused_by: np.ndarray, ranks: np.ndarray,

@@ -18,10 +18,8 @@ S = JobStatus
 RUNNING, TRANSFERRING, ACTIVATED, STARTING = map(int, (S.RUNNING, S.TRANSFERRING, S.ACTIVATED, S.STARTING))
 PARTS = 1 << 20
 """Parts of a unit, MB or kB/s, in which sums over jobs are kept."""
-ACTIVITY = np.dtype([
-    ("running_all", "i8"), ("activated_all", "i8"), ("starting_all", "i8"), ("transferring", "i8"),
-    ("cores_running", "i8"), ("cores_starting", "i8"), ("idle_s", "f8"), ("n_pilot", "f8")])
-"""Columns of `views.LOAD` that are always known."""
+ACTIVITY = np.dtype([("cores_starting", "i8"), ("idle_s", "f8"), ("n_pilot", "f8")])
+"""Columns of `views.LOAD` that may change though no job moves."""
 
 
 class Details(NamedTuple):
@@ -71,34 +69,30 @@ def count_activity(world, job, status, change):
         world.transferring_to[job["queue"], job["nucleus"]] += change
 
 
-def activity(arrays: Arrays, by_share: np.ndarray, now: float) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def activity(arrays: Arrays, by_status: np.ndarray, cores: np.ndarray,
+             now: float) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Submitted and running workers of each queue, and columns of `views.LOAD` over all shares, (n_queues,) each.
 
-    by_share: (n_shares, n_status, n_queues) jobs. Before the run every queue had pilots and started jobs. A queue has
-    pilots if a worker holds a slot or a pilot requested a job within PILOTS_OF_S.
+    by_status: (n_status, n_queues) jobs; cores: (n_queues,) in use. Before the run every queue had pilots and started
+    jobs. A queue has pilots if a worker holds a slot or a pilot requested a job within PILOTS_OF_S.
     """
-    workers, found = np.zeros(len(arrays.queues), np.int64), np.zeros(len(arrays.queues), ACTIVITY)
-    asks_jobs = look_at_queues(arrays, by_share, float(now), workers, found)
-    columns = {name: found[name] for name in ACTIVITY.names or ()}
-    return workers, columns | _of_jobs(arrays, found["running_all"]) if asks_jobs else columns
+    workers, found = np.zeros(len(cores), np.int64), np.zeros(len(cores), ACTIVITY)
+    asks_jobs = look_at_queues(arrays, by_status[STARTING], float(now), workers, found)
+    columns = dict(running_all=by_status[RUNNING], activated_all=by_status[ACTIVATED], starting_all=by_status[STARTING],
+                   transferring=by_status[TRANSFERRING], cores_running=cores, cores_starting=found["cores_starting"],
+                   idle_s=found["idle_s"], n_pilot=found["n_pilot"])
+    return workers, columns | _of_jobs(arrays, by_status[RUNNING]) if asks_jobs else columns
 
 
 @compiled
-def look_at_queues(world: Arrays, by_share, now, workers, found):
-    """Add submitted and running workers to `workers`, and fill in `found`, of ACTIVITY; arguments as of `activity`.
+def look_at_queues(world: Arrays, starting, now, workers, found):
+    """Add submitted and running workers to `workers`, and fill in `found`, of ACTIVITY, 0 before; starting: jobs.
 
     Returns whether the columns of `_of_jobs` are needed: only for closed storages or tasks with diskIO.
     """
     for queue in range(len(found)):
         one, described = found[queue], world.queues[queue]
-        for share in range(len(by_share)):
-            numbers = by_share[share]
-            one["running_all"] += numbers[RUNNING, queue]
-            one["activated_all"] += numbers[ACTIVATED, queue]
-            one["starting_all"] += numbers[STARTING, queue]
-            one["transferring"] += numbers[TRANSFERRING, queue]
-        one["cores_running"] = world.running_cores[queue].sum()
-        one["cores_starting"] = one["starting_all"] * described["corecount"]
+        one["cores_starting"] = starting[queue] * described["corecount"]
         one["idle_s"] = now - max(described["laststart_s"], 0.0)
         one["n_pilot"] = now - described["lastpilot_s"] <= PILOTS_OF_S
     for pseudo in world.pseudo_queues:
