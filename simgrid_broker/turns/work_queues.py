@@ -149,7 +149,9 @@ class WorkQueues:
     def _read(self) -> None:
         self.tasks = observe.tasks_by_work_queue(self.control.world, self.control.books.live_tasks.rows)
         self.has_input[:] = False
-        self.has_input[[place for key in self.tasks for place in self.places_of.get(key, ())]] = True
+        for key in self.tasks:
+            for place in self.places_of.get(key, ()):
+                self.has_input[place] = True
         self.read_at = self.control.now
         self.kinds.clear()
         if len(self.views) > 2 * len(self.control.books.live_tasks.rows) + 100:

@@ -95,14 +95,6 @@ def test_what_was_placed_since_the_snapshot_counts_in_every_table_of_the_share()
     assert snapshot.placed_by_type.tolist() == [[0, 4], [9, 0]]
 
 
-@pytest.mark.parametrize("keys", [
-    pytest.param([], id="none"), pytest.param([3, 1, 3, 1, 2, 1], id="equal ones in the order of their numbers"),
-    pytest.param([2**62, 0, 2**62, 5], id="no bits left for the number")])
-def test_keys_are_put_in_order(keys):
-    keys = np.array(keys, np.int64)
-    assert observe.in_order(keys).tolist() == np.argsort(keys, kind="stable").tolist()
-
-
 def test_numbers_of_a_type():
     bench = bench_of()
     for kind, status in ((0, S.RUNNING), (1, S.RUNNING), (1, S.ACTIVATED), (1, S.ASSIGNED)):
@@ -119,10 +111,10 @@ def test_numbers_of_a_type():
     pytest.param((-5, 0, -(2**31)), [1, 0, 2], id="also below 0"),
 ])
 def test_tasks_by_work_queue(priorities, expected):
-    bench = bench_of({}, {}, {}, dict(share=1))
+    bench = bench_of({}, {}, {}, dict(share=1), {})
     tasks = bench.arrays.tasks
-    tasks["status"], tasks["priority"][:3] = T.READY, priorities
-    found = observe.tasks_by_work_queue(bench.world, np.arange(4))
+    tasks["status"][:4], tasks["status"][4], tasks["priority"][:3] = T.READY, T.PENDING, priorities
+    found = observe.tasks_by_work_queue(bench.world, np.array([4, 0, 1, 2, 3]))
     assert {key: rows.tolist() for key, rows in found.items()} == {(0, 0): expected, (1, 0): [3]}
 
 

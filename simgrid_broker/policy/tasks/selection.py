@@ -100,15 +100,31 @@ def _by_turns(group: np.ndarray, uniforms: Callable[[int, np.ndarray], np.ndarra
     n = len(group)
     if not n:
         return np.zeros(0, np.int64)
-    number, bits = np.arange(n), n.bit_length()                      # keys with the number in their last bits are
-    by_key = np.sort((group.astype(np.int64) << bits) + number)      # sorted faster than numbers by their keys
-    ordered, by_group = by_key >> bits, by_key & (1 << bits) - 1
-    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    sizes, n_groups = np.diff(begins, append=n), len(begins)
-    place = np.empty(n_groups, np.int64)
-    place[np.argsort(uniforms(OF_GROUP, by_group[begins]), kind="stable")] = number[:n_groups]
-    turn = number - np.repeat(begins, sizes)
-    return by_group[np.sort((turn * n_groups + np.repeat(place, sizes) << bits) + number) & (1 << bits) - 1]
+    bits = n.bit_length()                                            # keys with the number in their last bits are
+    keys = np.sort((group.astype(np.int64) << bits) + np.arange(n))  # sorted faster than numbers by their keys
+    ordered, numbers, served = keys >> bits, keys & (1 << bits) - 1, np.empty_like(keys)
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1], [True]]))
+    take_turns(numbers, begins, np.argsort(uniforms(OF_GROUP, numbers[begins[:-1]]), kind="stable"), served)
+    return served
+
+
+@compiled
+def take_turns(numbers, begins, groups, served):
+    """Write the numbers of some groups to `served`, one of each in turn; begins: of each, and the end of the last one.
+
+    groups: in their order; overwritten by those that have numbers left.
+    """
+    turn, n, n_left = 0, 0, len(groups)
+    while n_left > 0:
+        n_before, n_left = n_left, 0
+        for group in groups[:n_before]:
+            place = begins[group] + turn
+            served[n] = numbers[place]
+            n += 1
+            if place + 1 < begins[group + 1]:
+                groups[n_left] = group
+                n_left += 1
+        turn += 1
 
 
 @compiled

@@ -42,7 +42,7 @@ RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING, MERGING = map(int, (
     S.RUNNING, S.ASSIGNED, S.ACTIVATED, S.STARTING, S.DEFINED, S.WAITING, S.MERGING))
 READY, RUNNING_TASK, SCOUTING = int(TaskStatus.READY), int(TaskStatus.RUNNING), int(TaskStatus.SCOUTING)
 PRIORITY_BITS = 33
-"""More bits than a priority has, sign included."""
+"""More bits than a priority has, sign included; what is left of 63 is for work queues and the places of tasks."""
 HALF = 1 << PRIORITY_BITS - 1
 """Number that lifts every priority, turned round, above 0."""
 
@@ -194,22 +194,39 @@ def stores_of_queues(world: World, of_sites: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def generating(world: Arrays, rows, n_types, found, keys):
-    """The tasks of `rows` with input left of which jobs are made: their rows into `found`, their keys into `keys`.
+def generating(world: Arrays, rows, n_types, bits, keys):
+    """Keys of the tasks of `rows` with input left of which jobs are made into `keys`; returns how many there are.
 
-    Their order by key is by account (share or Resource queue), resource type and priority, the highest first; a
-    scouting task counts with one more (lifecycle reference, section 2.3). Returns how many there are.
+    Their order is by account (share or Resource queue), resource type and priority, the highest first; a scouting task
+    counts with one more (lifecycle reference, section 2.3). The last `bits` are the place in `rows`.
     """
     n = 0
-    for row in rows:
+    for k in range(len(rows)):
+        row = rows[k]
         task = world.tasks[row]
         scouting = task["status"] == SCOUTING
         if ((task["status"] == READY or task["status"] == RUNNING_TASK or scouting)
                 and (task["n_retry"] > 0 or task["next_chunk"] < task["n_jobs"]
                      and staged_inputs(world, row) > task["next_chunk"])):
             place = account_of(world, row) * n_types + task["resource_type"]
-            found[n], keys[n] = row, (place << PRIORITY_BITS) + HALF - task["priority"] - scouting
+            keys[n] = ((place << PRIORITY_BITS) + HALF - task["priority"] - scouting << bits) + k
             n += 1
+    return n
+
+
+@compiled
+def cut_by_work_queue(rows, bits, keys, places, begins):
+    """Write the rows of tasks over their sorted keys, and the work queues and where each begins to `places`, `begins`.
+
+    Returns how many work queues there are.
+    """
+    n = 0
+    for k in range(len(keys)):
+        place = keys[k] >> PRIORITY_BITS + bits
+        if n == 0 or place != places[n - 1]:
+            places[n], begins[n] = place, k
+            n += 1
+        keys[k] = rows[keys[k] & (1 << bits) - 1]
     return n
 
 
@@ -218,28 +235,16 @@ def tasks_by_work_queue(world: World, rows) -> dict[tuple[int, int], np.ndarray]
 
     Accounts are those of `jobs.counts`: the shares without the tasks of Resource queues, then these.
     """
-    ready, keys = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-    n_types = len(world.scenario.resource_types)
-    arrays = world.arrays
-    n = generating(arrays, rows, n_types, ready, keys)
-    if n == 0:
+    n_types, bits = len(world.scenario.resource_types), len(rows).bit_length()
+    keys = np.empty(len(rows), np.int64)
+    keys = keys[:generating(world.arrays, rows, n_types, bits, keys)]
+    if not len(keys):
         return {}
-    order = in_order(keys[:n])
-    place, ready = keys[order] >> PRIORITY_BITS, ready[order]
-    begins = [0, *(np.flatnonzero(place[1:] != place[:-1]) + 1).tolist()]
-    return {divmod(of, n_types): ready[begin:end] for of, begin, end in
-            zip(place[begins].tolist(), begins, [*begins[1:], n], strict=False)}
-
-
-def in_order(keys: np.ndarray) -> np.ndarray:
-    """Numbers of keys, (n,) int64 from 0 on, in their order, equal ones in that of the numbers.
-
-    Keys with the number in their last bits are sorted several times as fast as numbers by their keys.
-    """
-    bits = len(keys).bit_length()
-    if keys.max(initial=0) >> 63 - bits:
-        return np.argsort(keys, kind="stable")
-    return np.sort((keys << bits) + np.arange(len(keys))) & (1 << bits) - 1
+    keys.sort()                      # several times as fast as numbers by their keys
+    places, begins = np.empty((2, len(keys)), np.int64)
+    n = cut_by_work_queue(rows, bits, keys, places, begins)
+    cuts = [*begins[:n].tolist(), len(keys)]
+    return {divmod(place, n_types): keys[cuts[k]:cuts[k + 1]] for k, place in enumerate(places[:n].tolist())}
 
 
 def replicas(world: World, number: int) -> list[tuple[int, float, int]]:
