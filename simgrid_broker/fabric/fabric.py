@@ -126,8 +126,7 @@ class Fabric:
 
     def set_up_jobs(self, now: float) -> None:
         """Define all pending jobs, and activate them or transfer their input."""
-        pending = int(self.world.state["n_pending"])
-        if pending:
+        if pending := self.world.arrays.state["n_pending"].item():
             self._call_with_room(set_up_jobs, now, transfers=pending, replicas=pending, subdatasets=pending)
 
     def send_staged(self, shipment: Shipment, now: float) -> tuple[int, int]:
@@ -141,10 +140,11 @@ class Fabric:
 
     def add_jobs(self, now: float) -> None:
         """Fail or finish every job in the Adder's inbox, or transfer its output."""
-        if self.world.state["n_holding"]:
-            inbox = self.world.arrays.holding[:self.world.state["n_holding"]]
-            self._call_in_turns(add_jobs, by_subdataset(self.world.arrays), now, jobs=1, transfers=1, retries=2)
-            self.world.state["n_holding"] = 0
+        arrays = self.world.arrays
+        if n_holding := arrays.state["n_holding"].item():
+            inbox = arrays.holding[:n_holding]
+            self._call_in_turns(add_jobs, by_subdataset(arrays, inbox["row"]), now, jobs=1, transfers=1, retries=2)
+            arrays.state["n_holding"] = 0
             if self.event_service is not None:
                 self.event_service.ended(inbox["row"][self._still_holding(inbox)], now)
 
@@ -177,10 +177,11 @@ class Fabric:
 
     def _learn(self) -> None:
         """Pass failed jobs to the retry module and queue their inputs for the next attempt."""
-        arrays, n_lessons = self.world.arrays, int(self.world.state["n_lessons"])
-        for place in range(n_lessons):
-            learned(arrays, place, self.retry_module(arrays.lessons[place]))
-        self.world.state["n_lessons"] = 0
+        arrays = self.world.arrays
+        if n_lessons := arrays.state["n_lessons"].item():
+            for place in range(n_lessons):
+                learned(arrays, place, self.retry_module(arrays.lessons[place]))
+            arrays.state["n_lessons"] = 0
 
     def submit_workers(self, numbers, counts, now: float) -> None:
         """Submit `counts[k]` workers of pseudo-queue `numbers[k]` to their batch systems."""

@@ -101,7 +101,7 @@ class FinishedJobs:
 
     def read_outbox(self) -> None:
         """Keep the finished jobs that came to the outbox since it was last read."""
-        n_done = int(self.world.state["n_done_jobs"])
+        n_done = self.world.arrays.state["n_done_jobs"].item()
         self.keep(self.world.arrays.done_jobs[self.n_seen:n_done])
         self.n_seen = n_done
 

@@ -19,22 +19,20 @@ from simgrid_broker.units import HOUR
 from simgrid_broker.world.tasks.rows import by_arrival, renewed
 from simgrid_broker.world.world import World
 
-NEVER: tuple[list[int], np.ndarray] = [], np.zeros(0, np.int64)
+NEVER = -1, np.zeros(0, np.int64)
 """A list that includes no changes."""
 
 
 class LiveTasks:
     """Rows of the live tasks in order of arrival.
 
-    changes: how often a task in each status was added or removed; lists: by statuses, with the changes that they
-    include, those of status among them; on_arrival: functions to call when there are more.
+    lists: by statuses, with the changes that they include; on_arrival: functions to call when there are more.
     """
 
     def __init__(self, world: World):
         self.world = world
         self.rows = np.zeros(0, np.int64)
-        self.changes = [0] * len(TaskStatus)
-        self.lists: dict[tuple[int, ...], tuple[list[int], np.ndarray]] = {}
+        self.lists: dict[tuple[int, ...], tuple[int, np.ndarray]] = {}
         self.on_arrival: list[Callable[[], None]] = []
 
     def add(self, rows: Iterable[int]) -> None:
@@ -66,21 +64,20 @@ class LiveTasks:
     def _note(self, rows: np.ndarray) -> None:
         """Note that tasks were added or removed, which changes the lists of their statuses only."""
         for status in self.world.statuses[rows].tolist():
-            self.changes[status] += 1
+            self.world.status_changes[status] += 1
 
     def moves(self, *statuses: int) -> int:
         """Count of moves into and out of these statuses, and of live tasks in them that were added or removed."""
-        return sum(self.world.status_changes[status] + self.changes[status] for status in statuses)
+        return sum(map(self.world.status_changes.__getitem__, statuses))
 
     def in_status(self, *statuses: int) -> np.ndarray:
         """Rows of the live tasks in any of these statuses; found again when a task has entered or left one of them."""
-        moves, changes = self.world.status_changes, self.changes
-        seen = [moves[status] + changes[status] for status in statuses]
+        moves = self.moves(*statuses)
         known, found = self.lists.get(statuses, NEVER)
-        if known != seen:
+        if known != moves:
             found = np.empty_like(self.rows)
             found = found[:find_in_status(self.world.statuses, self.rows, _wanted(statuses), found)]
-            self.lists[statuses] = seen, found
+            self.lists[statuses] = moves, found
         return found
 
 

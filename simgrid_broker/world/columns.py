@@ -201,9 +201,9 @@ def set_activity(world: World, storage: str, activity: str, status: str) -> None
 
 def take_done(world: World) -> list[int]:
     """Rows of the tasks that came to have nothing left since this was last asked."""
-    rows = world.arrays.done_tasks[:world.state["n_done_tasks"]].tolist()
-    world.state["n_done_tasks"] = 0
-    return rows
+    if number := world.arrays.state["n_done_tasks"].item():
+        world.arrays.state["n_done_tasks"] = 0
+    return world.arrays.done_tasks[:number].tolist()
 
 
 def mount(world: World, storage: int) -> None:

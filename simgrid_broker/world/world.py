@@ -52,10 +52,10 @@ class World:
     of their PanDA queues, that another broker holds.
     row_of: row of each task of the table by jeditaskid; free_tasks: rows without a task; blocks: the tasks that come
     after those; merges_output: whether any task, also of the blocks, may ask for merging; status_changes: how often a
-    task has entered or left each status; n_moves: changes so far of tasks, of the status of queues, and of the order of
-    shares; statuses: that of the task in each row once more, dense: agents look for tasks
-    by it all the time; user_rows: rows of `arrays.user_jobs`; analysis: what PanDA's daemons know
-    about it; capacities: of links, doors and backbones; catalogue: the datasets of the scenario; member_rows: rows of
+    task has entered or left each status, or has become live or ceased to be in it; n_moves: changes so far of tasks, of
+    the status of queues, and of the order of shares; statuses: that of the task in each row once more, dense: agents
+    look for tasks by it all the time; user_rows: rows of `arrays.user_jobs`; analysis: what PanDA's daemons know about
+    it; capacities: of links, doors and backbones; catalogue: the datasets of the scenario; member_rows: rows of
     `arrays.members`; event_rules: of tasks that were converted to event service, by jeditaskid.
     """
 

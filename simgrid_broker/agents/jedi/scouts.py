@@ -34,7 +34,8 @@ RULES = itemgetter(*((SPLITTING.dtype.names or ()).index(name.lower()) for name 
 
 
 class Scouts:
-    """Tasks that are or were scouting; claims: of these on arrival, by row."""
+    """Tasks that are or were scouting; claims: of these on arrival, by row; is_forced: avalanche was asked for before.
+    """
 
     def __init__(self, world: World, fabric: Fabric, policies: Policies, retry_module: RetryModule):
         self.world, self.policies, self.retry_module = world, policies, retry_module
@@ -44,6 +45,7 @@ class Scouts:
         kinds = world.vocabularies["processing_types"]
         self.finished = FinishedJobs(world, self._benchmarks(), kinds.index(PMERGE) if PMERGE in kinds else -1)
         self.claims: dict[int, Task] = {}
+        self.is_forced = False
         self.record: Callable[[np.ndarray], None] = lambda rows: None
         self.looks: list[tuple] = []                         # rows of `task_actions` that are not recorded yet
         if self.streams:
@@ -75,17 +77,19 @@ class Scouts:
 
     def assess(self, now: float) -> None:
         """Assess the tasks with news of their scouts, each at most every ten minutes."""
-        if not (self.streams or self.finished.tasks["is_forced"].any()):
+        if not (self.streams or self.is_forced):
             return
-        of_made, tasks = rules.TERMS[self.policies.edition].of_made, self.finished.tasks
+        of_made = rules.TERMS[self.policies.edition].of_made
         self.finished.read_outbox()
         rows, news = self.finished.news(of_made, now)
+        if not (len(rows) or self.is_forced):
+            return
         for row in rows[news == RESUMED].tolist():
             set_status(self.world, row, T.SCOUTING, now)            # a command had taken it out of scouting
         for row, look in zip(rows.tolist(), news.tolist(), strict=True):
             if look < RESUMED:
                 self._assess(row, Look(look), now)
-        for row in np.flatnonzero(tasks["is_forced"]).tolist():
+        for row in np.flatnonzero(self.finished.tasks["is_forced"]).tolist():
             if self.world.arrays.tasks["status"][row] == T.SCOUTING:
                 self._assess(row, Look(self.finished.look(row, of_made)), now)
         for row in rows[news == UPDATE].tolist():
@@ -139,7 +143,7 @@ class Scouts:
 
     def force(self, row: int) -> None:
         """Note that avalanche was asked for; the task continues when its scouts are looked at."""
-        self.finished.tasks["is_forced"][row] = True
+        self.finished.tasks["is_forced"][row] = self.is_forced = True
 
     def _assess(self, row: int, look: Look, now: float) -> None:
         """Decide about a scouting task, or only measure it."""

@@ -82,9 +82,9 @@ def add_jobs(world: Arrays, order, now):
     return done
 
 
-def by_subdataset(arrays: Arrays) -> np.ndarray:
-    """Positions in the Adder's inbox grouped by task, site and sub-dataset, otherwise in order; (n_holding,)."""
-    rows = arrays.holding["row"][:arrays.state[0]["n_holding"]]
+def by_subdataset(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
+    """Positions in the Adder's inbox grouped by task, site and sub-dataset, otherwise in order; rows: of its jobs.
+    """
     if len(rows) == 1:
         return np.zeros(1, np.int64)
     site = arrays.queues["site"][arrays.jobs["queue"][rows]]
