@@ -14,6 +14,7 @@ from simgrid_broker.policy.brokerage.production.decide import RANKING
 from simgrid_broker.policy.jobs import timeouts
 from simgrid_broker.scenario.gdpconfig import DEFAULTS
 from simgrid_broker.scenario.model import DiracGroupOfRun, DiracRun
+from simgrid_broker.systems.dirac import dispatch
 from simgrid_broker.systems.dirac.dispatch import CentralQueue, CountedQueue, groups_of, pilots_wanted
 from simgrid_broker.systems.dirac.policy.priorities import DEPLOYED, DOCUMENTED, Group, compute_priorities
 from simgrid_broker.systems.dirac.policy.task_queues import Identity
@@ -59,6 +60,26 @@ def test_task_queues_of_which_only_the_number_of_jobs_is_known(edition, expected
     assert [queue.priority for queue in queues] == expected
     queues[0].count(0, 8.0)
     assert queues[0].left_s == 5.0 and not queues[0].jobs
+
+
+@pytest.mark.parametrize(("edition", "looks"), [
+    pytest.param(DEPLOYED, [(0, [5, 0], 1), (120, [4, 0], 0), (240, [4, 1], 1), (360, [4, 0], 1), (540, [4, 0], 0),
+                            (541, [4, 0], 1), (600, [4, 0], 0)], id="jobs or none, and 300 s without any"),
+    pytest.param(DOCUMENTED, [(0, [5, 0], 1), (120, [5, 0], 0), (240, [4, 0], 1)], id="their number"),
+])
+def test_priorities_are_computed_again_when_what_they_depend_on_has_changed(edition, looks, monkeypatch):
+    central, computed = CentralQueue.__new__(CentralQueue), []
+    single, lists = ("a", "g", "")[:len(edition.single)], tuple(frozenset() for _ in edition.lists)
+    vars(central).update(
+        edition=edition, usage=None, correctors=(), groups={}, seen=(), world=SimpleNamespace(),
+        queues=[CountedQueue(Identity(single, cpu_class, lists)) for cpu_class in edition.cpu_classes[:2]],
+        fabric=SimpleNamespace(set_task_queue_priorities=lambda numbers, priorities: computed.append(priorities)))
+    monkeypatch.setattr(dispatch, "AWAKE", False)
+    for now, n_jobs, expected in looks:
+        central.world.arrays = SimpleNamespace(task_queues=dict(n_jobs=np.array(n_jobs)))
+        computed.clear()
+        central.refresh(now)
+        assert len(computed) == expected, now
 
 
 @pytest.mark.rule("timeouts.without_waiting")

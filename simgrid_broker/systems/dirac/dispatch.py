@@ -14,11 +14,12 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.agents.control import AWAKE, Control, Process
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.errors import nearest
 from simgrid_broker.fabric.fabric import Fabric
@@ -85,19 +86,22 @@ class CountedQueue(TaskQueue):
         self.jobs = {0: n_jobs} if n_jobs else {}
         self.left_s = now if n_jobs else self.left_s
 
-    def numbers(self) -> list[tuple[int, int]]:
+    def numbers(self) -> tuple[tuple[int, int]]:
         """The one user priority, with the number of jobs."""
-        return [(self.user_priority, self.jobs.get(0, 0))]
+        return (self.user_priority, self.jobs.get(0, 0)),
 
 
 class CentralQueue:
-    """All task queues of a run; n_classes: CPU classes that a new pilot of each pseudo-queue reaches, (n,)."""
+    """All task queues of a run; n_classes: CPU classes that a new pilot of each pseudo-queue reaches, (n,); seen: what
+    priorities were last computed of."""
 
     def __init__(self, world: World, fabric: Fabric):
         self.world, self.fabric = world, fabric
         scheduling = world.scenario.dirac.operations.get("JobScheduling", {})
         edition = DIRAC_EDITIONS[world.scenario.edition]
-        self.edition = replace(edition, cpu_classes=cpu_classes(edition, scheduling))
+        weight: Callable[..., float] = lru_cache(1024)(edition.weight)
+        self.edition = replace(edition, cpu_classes=cpu_classes(edition, scheduling), weight=weight)
+        self.seen: tuple = ()
         self.queues: list[CountedQueue] = []
         self.number_of: dict[Identity, int] = {}
         self.of_group = defaultdict[str, list[int]](list)
@@ -145,6 +149,10 @@ class CentralQueue:
             queue.count(n_jobs, now)
         grace = EMPTY_FOR[self.edition.name]
         known = [queue for queue in queues if queue.jobs or now - queue.left_s <= grace]
+        weights = [self.edition.weight(queue.numbers()) if queue.jobs else 0.0 for queue in known]
+        before, self.seen = self.seen, (group, known, weights, self.usage and self.usage.read_s)
+        if self.seen == before and not AWAKE:
+            return
         compute_priorities(known, self.groups, self.edition, self._corrected)
         self.fabric.set_task_queue_priorities(numbers, np.array([queue.priority for queue in queues]))
 
