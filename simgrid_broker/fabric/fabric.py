@@ -185,8 +185,8 @@ class Fabric:
 
     def submit_workers(self, numbers, counts, now: float) -> None:
         """Submit `counts[k]` workers of pseudo-queue `numbers[k]` to their batch systems."""
-        self._call_with_room(batch.submit, np.asarray(numbers, np.int32), np.asarray(counts, np.int32), now,
-                             submissions=int(np.sum(counts)))
+        counts = np.asarray(counts, np.int32)
+        self._call_with_room(batch.submit, np.asarray(numbers, np.int32), counts, now, submissions=int(counts.sum()))
 
     def submit_for_jobs(self, jobs: np.ndarray, ends: np.ndarray, now: float) -> np.ndarray:
         """Submit a worker for each starting job, (n,) of WAITING; returns the rows of those for which that failed.

@@ -52,42 +52,43 @@ def adjusted(status: WorkerStatus, modes: Mapping[WorkerMode, np.ndarray],
 
     Source: lifecycle reference, section 5.4; Harvester, `WorkerAdjuster.define_num_workers`.
     """
-    workers = np.zeros(status.cores.shape, WORKERS)
+    shape = status.cores.shape
+    (wanted, kept), workers, submitted = np.zeros((2, *shape)), np.zeros(shape, WORKERS), np.zeros(shape, np.int64)
     for mode, queues in modes.items():
-        workers["wanted"][queues] = wanted_by(mode, status)[queues]
-        keeps = KEEPS_ASKED[edition] and (mode.asked_by_server or not mode.fetches_jobs)
-        workers["kept"][queues] = status.asked[queues] if keeps else 0
-    submitted = np.zeros(workers.shape, np.int64)
+        np.copyto(wanted, wanted_by(mode, status), where=queues[:, None])
+        if KEEPS_ASKED[edition] and (mode.asked_by_server or not mode.fetches_jobs):
+            np.copyto(kept, status.asked, where=queues[:, None])
     closed = GETS_NONE[np.asarray(status.status)] | status.throttled
     adjust((closed, np.asarray(status.by_type), np.asarray(status.unified)), SWAPS_REQUESTS[edition],
-           (status.queued, status.running, status.cores, status.memory), (status.limits, status.sums),
-           float(status.max_new_workers), workers, (submitted, np.empty((status.cores.shape[-1], 2), np.int64)))
+           (status.queued, status.running, status.cores, status.memory, wanted, kept), (status.limits, status.sums),
+           float(status.max_new_workers), (workers, submitted, np.empty((shape[-1], 2), np.int64)))
     return submitted, workers
 
 
 def wanted_by(mode: WorkerMode, status: WorkerStatus) -> np.ndarray:
     """Workers that a mode wants; raises PluginError unless it gives numbers from 0 on, (n_queues, n_types)."""
     wanted = np.asarray(mode.wanted(status))
-    if wanted.shape != status.cores.shape or not np.issubdtype(wanted.dtype, np.number) or not (wanted >= 0).all():
+    if wanted.shape != status.cores.shape or wanted.dtype.kind not in "iuf" or not (wanted >= 0).all():
         raise PluginError(f"{mode.name!r} (worker mode) must want numbers of workers from 0 on, "
                           f"(n_queues, n_resource_types), not {' '.join(repr(wanted).split())[:200]}")
     return wanted
 
 
 @compiled
-def adjust(flags, swaps, numbers, limits_and_sums, max_new, workers, found):
-    """Write the workers of each queue and type into the first of `found`, the second is room for the calculation.
+def adjust(flags, swaps, numbers, limits_and_sums, max_new, found):
+    """Fill in what `adjusted` returns, the first two of `found`, 0 before; the third is room for the calculation.
 
     flags: whether queues get none, workers are counted by type, and queues are unified, (n_queues,) each; swaps: as
-    SWAPS_REQUESTS; numbers: queued and running workers, cores and memory of one, (n_queues, n_types) each; max_new: 0 =
-    unlimited; workers: (n_queues, n_types) of WORKERS, of which `wanted` and `kept` are known.
+    SWAPS_REQUESTS; numbers: queued and running workers, cores and memory of one, wanted and kept workers,
+    (n_queues, n_types) each; max_new: 0 = unlimited.
     """
     closed, by_type, unified = flags
-    (limits, sums), (submitted, remainders) = limits_and_sums, found
+    (limits, sums), (workers, submitted, remainders) = limits_and_sums, found
     for queue in range(len(closed)):
         limit, types = limits[queue], workers[queue]
         for kind in range(len(types)):
             types[kind]["cut_by"] = CLOSED if closed[queue] else UNCUT
+            types[kind]["wanted"], types[kind]["kept"] = numbers[4][queue, kind], numbers[5][queue, kind]
         if wants_none(types):
             continue
         take_numbers(types, queue, numbers, swaps and not unified[queue])
@@ -125,7 +126,7 @@ def wants_none(types):
 @compiled
 def take_numbers(types, queue, numbers, swapped):
     """Fill in the workers of each type of a queue, and what limits count for one; numbers: as of `adjust`."""
-    queued, running, cores, memory = numbers
+    queued, running, cores, memory, _, _ = numbers
     for kind in range(len(types)):
         each = types[kind]
         each["queued"], each["running"] = queued[queue, kind], running[queue, kind]
@@ -140,16 +141,19 @@ def count_cuts(workers, submitted, counted):
     """Add a cycle to sums by the limit that cut the workers of each queue and type, where any were wanted.
 
     workers, submitted: of `adjusted`; counted: cycles, workers wanted and submitted by what cut them, none first,
-    (n_queues, n_types, n_limits + 1, 3).
+    (n_queues, n_types, n_limits + 1, 3). Returns the number submitted.
     """
+    total = 0
     for queue in range(len(workers)):
         for kind in range(workers.shape[1]):
             each = workers[queue, kind]
+            total += submitted[queue, kind]
             if each["exists"] and each["wanted"] > 0:
                 sums = counted[queue, kind, each["cut_by"] - UNCUT]
                 sums[0] += 1
                 sums[1] += each["wanted"]
                 sums[2] += submitted[queue, kind]
+    return total
 
 
 @compiled

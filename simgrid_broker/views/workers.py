@@ -33,8 +33,7 @@ QUEUE_WORKERS = np.dtype([("running", "i8"), ("cores_running", "f8"), ("cores_qu
 """Sums over the workers of a queue: those that run, and cores and memory, MB, of running and of waiting ones."""
 
 
-@dataclass(frozen=True)
-class WorkerStatus:
+class WorkerStatus(NamedTuple):
     """View of all queues at once for Harvester before it submits workers.
 
     activated: (n_queues,), activated jobs where Harvester counts them, NaN = PanDA says nothing of the queue, inf = it

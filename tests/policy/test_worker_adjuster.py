@@ -7,7 +7,16 @@ import pytest
 
 from simgrid_broker.errors import PluginError
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.harvester import CUT_BY, MAX_NEW_WORKERS, NO_WORKERS, UNCUT, adjusted, wanted_by
+from simgrid_broker.policy.harvester import (
+    CUT_BY,
+    MAX_NEW_WORKERS,
+    NO_WORKERS,
+    UNCUT,
+    WORKERS,
+    adjusted,
+    count_cuts,
+    wanted_by,
+)
 from simgrid_broker.schema.harvester import HARVESTER
 from simgrid_broker.schema.queues import Queue, option_number
 from simgrid_broker.views import QUEUE_WORKERS, WorkerStatus
@@ -122,6 +131,14 @@ def test_streaming(options, expected):
 ])
 def test_the_limit_that_cuts_workers_is_named(options, expected):
     assert workers(cut=True, **options) == expected
+
+
+@pytest.mark.parametrize(("wanted", "sums"), [
+    pytest.param(4, [1, 4, 3], id="wanted"), pytest.param(0, [0, 0, 0], id="kept though none are wanted")])
+def test_a_cycle_counts_where_workers_are_wanted(wanted, sums):
+    found, counted = np.zeros((1, 1), WORKERS), np.zeros((1, 1, len(CUT_BY) + 1, 3))
+    found["exists"], found["wanted"], found["cut_by"] = True, wanted, UNCUT
+    assert count_cuts(found, np.array([[3]]), counted) == 3 and counted[0, 0, 0].tolist() == sums
 
 
 @pytest.mark.parametrize("wanted", [

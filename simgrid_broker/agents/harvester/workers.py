@@ -47,8 +47,9 @@ def harvester_submitter(control: Control) -> Process:
             return
         workers, wanted = adjusted(seen, harvester.modes, control.edition)
         asked.begin(control.now)
-        count_cuts(wanted, workers, counted)
-        if workers[push].any():
+        if not count_cuts(wanted, workers, counted):
+            return
+        if len(push) and workers[push].any():
             jobs, ends = harvester.next_jobs(workers)
             failed = fabric.submit_for_jobs(jobs, ends, control.now)
             failed = harvester.not_submitted(jobs, ends, failed, control.now)
