@@ -122,9 +122,9 @@ def test_place_and_label():
     bench.arrays.job_times[[far, users], S.ACTIVATED] = 0.0
     one = rule(S.ACTIVATED)
     assert found(bench, one) == sorted([(row, 0), (far, 0), (users, 0)])
-    assert found(bench, one, at_queue=[[False, True]]) == [(far, 0)]
     labels = bench.world.vocabularies["labels"]
     assert found(bench, one, for_label=[[label == "user" for label in labels]]) == [(users, 0)]
+    assert found(bench, one, at_queue=[[False, True]]) == [(far, 0)]
 
 
 @pytest.mark.parametrize(("age", "is_found"), [
@@ -155,6 +155,14 @@ def test_shortest_limit_of_a_status():
     assert limits[S.SENT].tolist() == [5, 7] and limits[S.HOLDING].tolist() == [1, 7]
     assert of_reported[S.SENT].tolist() == [5, 7] and of_reported[S.HOLDING].tolist() == [9, 7]
     assert np.isinf(np.delete(limits, [S.SENT, S.HOLDING], axis=0)).all()
+
+
+def test_the_table_of_jobs_may_grow_between_two_scans():
+    bench, row = bench_at(1000.0)
+    assert found(bench, rule(S.ACTIVATED)) == [(row, 0)]
+    rows = [row] + [put_job(bench, S.ACTIVATED) for _ in bench.arrays.jobs]
+    bench.arrays.job_times[rows, S.ACTIVATED] = 0.0
+    assert len(found(bench, rule(S.ACTIVATED))) == len(rows)
 
 
 def test_a_free_row_is_no_job():

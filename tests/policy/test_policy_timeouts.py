@@ -304,6 +304,12 @@ def test_fast_rebrokerage_is_off_without_a_key_of_the_share_and_where_slots_are_
     assert [taken(300, 0, edition=edition, left_alone=(True, False)) for edition in EDITIONS] == [0, 0]
 
 
+@pytest.mark.rule("jobs_to_take_back")
+def test_a_share_without_a_key_is_left_alone_beside_one_that_has_it():
+    seen = Backlog(np.full((1, 2), 300), np.full((1, 2), 10), ("MC 16", "Data Derivations"), np.array([False]))
+    assert jobs_to_take_back(seen, cfg("documented", rebroker=FAST), "documented").tolist() == [[210, 0]]
+
+
 @pytest.mark.rule("Backlog.total")
 @pytest.mark.parametrize(("edition", "number"), [
     pytest.param("documented", 0, id="as documented all queues count for the total"),

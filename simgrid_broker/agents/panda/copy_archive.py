@@ -28,6 +28,7 @@ from simgrid_broker.policy.jobs.timeouts import (
     with_others,
     without_waiting,
 )
+from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.arrays import OTHERS_SCAN, TIMEOUT_SCAN, WAITING_SCAN
 from simgrid_broker.world.jobs.counts import queued_and_running
 
@@ -36,24 +37,16 @@ RESULTS = {"fail": int(JobStatus.FAILED), "close": int(JobStatus.CLOSED), "cance
 
 def copy_archive(control: Control) -> Process:
     """Apply the timeout rules and the rebrokerages."""
-    binds_jobs = control.policies.dispatch.binds_jobs
-    turns = rebrokerages(control) if binds_jobs else {}
-
-    def read() -> Sequence[TimeoutRule]:
-        found = rules(control.cfg, control.edition)
-        return found if binds_jobs else without_waiting(found)
-    cfg, known = control.cfg, read()
+    turns = rebrokerages(control) if control.policies.dispatch.binds_jobs else {}
+    read: tuple[Gdpconfig | None, bool] = None, False
+    in_force: Sequence[TimeoutRule] = ()
 
     def look() -> None:
-        nonlocal cfg, known
+        nonlocal read, in_force
         if control.world.free_rows("jobs") == len(control.arrays.jobs):
             return
-        if cfg is not control.cfg:
-            cfg, known = control.cfg, read()
-        marks = JobMark.BUILDS | (JobMark.PREMERGE_GONE if control.books.has_orphans else JobMark(0))
-        if control.fabric.event_service is not None:
-            marks |= JobMark.CONSUMES | JobMark.MERGES_EVENTS
-        in_force = concerning(known, marks)
+        if read[0] is not control.cfg or read[1] != control.books.has_orphans:
+            read, in_force = (control.cfg, control.books.has_orphans), rules_in_force(control)
         rows, broken = overdue(control, in_force)
         for stage in range(len(STAGES)):
             apply(control, in_force, stage, rows, broken)
@@ -64,6 +57,15 @@ def copy_archive(control: Control) -> Process:
                 if len(taken):
                     control.fabric.empty_outboxes()        # brokers see at once which queues the jobs have left
     yield from control.every(control.periods.copy_archive, look, "copyarchive")
+
+
+def rules_in_force(control: Control) -> Sequence[TimeoutRule]:
+    """The rules that may concern a job now."""
+    found = rules(control.cfg, control.edition)
+    marks = JobMark.BUILDS | (JobMark.PREMERGE_GONE if control.books.has_orphans else JobMark(0))
+    if control.fabric.event_service is not None:
+        marks |= JobMark.CONSUMES | JobMark.MERGES_EVENTS
+    return concerning(found if control.policies.dispatch.binds_jobs else without_waiting(found), marks)
 
 
 def rebrokerages(control: Control) -> dict[int, tuple[Cause, Callable[[], np.ndarray]]]:
@@ -87,10 +89,10 @@ def apply(control: Control, in_force: Sequence[TimeoutRule], stage: int, rows: n
     """End the jobs that break the rules of one stage, rule by rule, unless something ended them in the meantime."""
     if not len(rows):
         return
-    for number, rule in enumerate(in_force):
-        if rule.stage == stage:
+    for number in np.unique(broken).tolist():
+        if in_force[number].stage == stage:
             chosen = rows[broken == number]
-            end(control, rule, chosen[control.arrays.jobs["panda_id"][chosen] > 0])
+            end(control, in_force[number], chosen[control.arrays.jobs["panda_id"][chosen] > 0])
 
 
 def end(control: Control, rule: TimeoutRule, rows: np.ndarray) -> None:

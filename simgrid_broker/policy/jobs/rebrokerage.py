@@ -12,7 +12,7 @@ import numpy as np
 from simgrid_broker.editions import ByEdition
 from simgrid_broker.gdpconfig import rebroker
 from simgrid_broker.names import JOB_QUEUED, Cause, JobStatus, QueueStatus
-from simgrid_broker.policy.jobs.timeouts import DEAD_STATUSES
+from simgrid_broker.policy.jobs.timeouts import IS_DEAD
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import Gdpconfig
 
@@ -83,7 +83,7 @@ def may_be_rebrokered(status: np.ndarray, working_group: np.ndarray, waited_s: n
                       working_groups: tuple[str, ...], cfg: Gdpconfig) -> np.ndarray:
     """Jobs without one of which no group is withdrawn in the deployed edition, (n,) bool: the age of a group is never
     above that of its oldest job, waited_s, s; status: of their queues."""
-    return np.isin(status, DEAD_STATUSES) | (waited_s >= patience(working_groups, cfg)[working_group])
+    return IS_DEAD[status] | (waited_s >= patience(working_groups, cfg)[working_group])
 
 
 def groups_to_rebroker(groups: WaitingGroups, cfg: Gdpconfig, edition: str, now: float) -> np.ndarray:
@@ -101,7 +101,7 @@ def groups_to_rebroker(groups: WaitingGroups, cfg: Gdpconfig, edition: str, now:
     activated, created = now - groups.activated_s, now - groups.created_s
     age = np.where(activated > QUIET_S, activated, created)
     quiet = ~(now - groups.progress_s < QUIET_S)
-    dead = np.isin(groups.status, DEAD_STATUSES)
+    dead = IS_DEAD[groups.status]
     return (age > QUIET_S) & (dead | (quiet & (age >= limit)))
 
 
@@ -209,8 +209,11 @@ def jobs_to_take_back(backlog: Backlog, cfg: Gdpconfig, edition: str) -> np.ndar
     Shares without a key of their own are exempt. The excess over the smallest margin is withdrawn, at least one job; in
     the deployed edition one job fewer (L27).
     """
+    exempt = np.isnan(backlog.thresholds(cfg))
+    if exempt.all():
+        return np.zeros(backlog.queued.shape, np.int64)
     excess = np.ceil(backlog.margin(cfg, edition)) - (not TERMS[edition].one_more)
-    withdrawn = backlog.overshoot(cfg, edition) & ~np.isnan(backlog.thresholds(cfg))
+    withdrawn = backlog.overshoot(cfg, edition) & ~exempt
     return np.where(withdrawn, np.maximum(excess, TERMS[edition].one_more), 0).astype(np.int64)
 
 

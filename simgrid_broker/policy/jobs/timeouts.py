@@ -6,6 +6,7 @@ reference, 3.3 and 4.1 to 4.3; PanDA, copyArchive and Watcher. Jumbo jobs are lo
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +62,7 @@ WATCHER_S = 1 * HOUR
 """Silence of an analysis job below which the Watcher itself does nothing; source: lifecycle reference, corrections."""
 IDLE_S = 2 * HOUR
 """A queue where no job started for this long is idle; source: PanDA brokerage documentation, Timeout Rules."""
-DEAD_STATUSES = (QueueStatus.TEST, QueueStatus.OFFLINE)
+IS_DEAD = np.isin(np.arange(len(QueueStatus)), (QueueStatus.TEST, QueueStatus.OFFLINE))
 """Statuses of a queue that count as idle; source: the same."""
 TRANSTIMEHI_S, TRANSTIMELO_S = 2 * DAY, 6 * DAY
 """Limits of the deployed edition in place of CRIC's transtimehi and transtimelo; source: lifecycle reference, 4.3."""
@@ -81,7 +82,7 @@ class TimeoutRule:
     action: `fail` = the attempt counts as a failure, `close` = the job is withdrawn and its input brokered again,
     `cancel` = it is killed; code: the kill code of PanDA, 0 = the documents name none, or the Watcher fails the job.
     priority_at_least, priority_below: None = open; labels: one of LABELS; idle_queue: only at queues that are idle
-    (IDLE_S) or in DEAD_STATUSES; workflow: only at queues of this CRIC workflow, "" = at those without a rule of their
+    (IDLE_S) or dead (IS_DEAD); workflow: only at queues of this CRIC workflow, "" = at those without a rule of their
     own, None = everywhere; off_if_paused, off_if_disable_reassign: whether the queue's status `paused` or its flag
     disableReassign turns the rule off; limit_of_queue: field of the queue that holds its own limit, which takes the
     place of limit_s; stage: place in STAGES; spares: jobs with one of these marks are left alone; only: jobs without
@@ -303,18 +304,17 @@ def limits(in_force: Sequence[TimeoutRule], queues: np.ndarray, workflows: np.nd
     queues: (n_queues,) with status, laststart_s, disable_reassign and the columns that hold limits; workflows:
     (n_queues,), empty = none. A queue with laststart_s NaN, which never started a job, is not idle.
     """
-    off_by_workflow = _workflows_off(in_force, workflows, workflows[queues["status"] == QueueStatus.ONLINE])
-    idle = (now - queues["laststart_s"] > IDLE_S) | np.isin(queues["status"], DEAD_STATUSES)
-    found = np.empty((len(in_force), len(queues)))
-    for row, rule, off in zip(found, in_force, off_by_workflow, strict=True):
-        row[:] = queues[rule.limit_of_queue] if rule.limit_of_queue else rule.limit_s
-        if rule.off_if_paused:
-            off |= queues["status"] == QueueStatus.PAUSED
-        if rule.off_if_disable_reassign:
-            off |= queues["disable_reassign"] != 0
-        if rule.idle_queue:
-            off |= ~idle
-        row[off] = np.inf
+    status = queues["status"]
+    idle = (now - queues["laststart_s"] > IDLE_S) | IS_DEAD[status]
+    off = _workflows_off(in_force, workflows, workflows[status == QueueStatus.ONLINE])
+    for flag, queue in (("off_if_paused", status == QueueStatus.PAUSED), ("idle_queue", ~idle),
+                        ("off_if_disable_reassign", queues["disable_reassign"] != 0)):
+        off |= np.array([getattr(rule, flag) for rule in in_force], bool)[:, None] & queue
+    found = np.repeat([rule.limit_s for rule in in_force], len(queues)).reshape(off.shape)
+    for row, rule in zip(found, in_force, strict=True):
+        if rule.limit_of_queue:
+            row[:] = queues[rule.limit_of_queue]
+    found[off] = np.inf
     return found
 
 
@@ -351,7 +351,13 @@ def _workflows_off(in_force: Sequence[TimeoutRule], workflows: np.ndarray, onlin
 
 def labels_of(in_force: Sequence[TimeoutRule], labels: tuple[str, ...]) -> np.ndarray:
     """Labels that each rule concerns, (k, n_labels) bool; a label that PanDA does not know counts as managed."""
-    known = [label if label in KNOWN_LABELS else "managed" for label in labels]
-    masks = {name: np.isin(known, members) if members else np.ones(len(known), bool)
-             for name, members in LABELS.items()}
+    masks = _label_masks(tuple(labels))
     return np.array([masks[rule.labels] for rule in in_force])
+
+
+@cache
+def _label_masks(labels: tuple[str, ...]) -> dict[str, np.ndarray]:
+    """Labels that each group of LABELS has, (n_labels,) bool."""
+    known = [label if label in KNOWN_LABELS else "managed" for label in labels]
+    return {name: np.isin(known, members) if members else np.ones(len(known), bool)
+            for name, members in LABELS.items()}
