@@ -38,30 +38,28 @@ def new_workers(status: PilotStatus) -> np.ndarray:
     waiting, cores = (np.array(numbers, np.int64, order="C") for numbers in (
         status.workers_queued, status.worker_cores))
     wanted, need = np.where(_wanted(status), cores, 0), _need(status)
-    take_workers(_in_order(_jobs(status, wanted, need), status.share_order), waiting, wanted, need)
-    lacking = np.where(waiting < 0, 1 - waiting, 0)
-    return _keep_alive(lacking, cores, status.score)
+    take_workers(_jobs(status, waiting.copy(), wanted, need), waiting, wanted, need)
+    ask_for_lacking(waiting, cores, status.score)
+    return waiting
 
 
-def _jobs(status: PilotStatus, cores: np.ndarray, need: np.ndarray) -> np.ndarray:
-    """Activated jobs, (n,) of WAITING_JOBS; their priorities are looked up only where they change the answer.
+def _jobs(status: PilotStatus, waiting: np.ndarray, cores: np.ndarray, need: np.ndarray) -> np.ndarray:
+    """Activated jobs in the order in which they get workers, (n,) of WAITING_JOBS, those behind all need left out.
 
-    That is in the share in which the need of a queue is met, if it has jobs of several types: of the shares before it
-    all jobs get workers, of those behind it none.
+    Their priorities are looked up only where they change the answer: in the share in which the need of a queue is met,
+    if it has jobs of several types. Of the shares before it all jobs get workers, of those behind it none. Changes
+    `waiting`, workers without a job.
     """
     if status.jobs is not None:
-        return status.jobs
-    counted = np.array(status.activated)
-    if status.by_priority is None:
-        return jobs_of_counts(counted)
-    share = np.full(len(need), -1)
-    last_share(counted, np.asarray(status.share_order), np.array(status.workers_queued, np.int64), cores, need, share)
-    queue = np.flatnonzero(share >= 0)
-    if not len(queue):
-        return jobs_of_counts(counted)
-    share, most = share[queue], _most(status, cores, need)[queue]
-    counted[queue, share] = 0
-    return np.concatenate([jobs_of_counts(counted), status.by_priority(queue, share, most)])
+        return _in_order(status.jobs, status.share_order)
+    activated, order = (np.ascontiguousarray(each, np.int64) for each in (status.activated, status.share_order))
+    jobs, last = np.empty(activated.size, WAITING_JOBS), np.full(len(need), -1)
+    jobs = jobs[:list_jobs(activated, order, waiting, cores, need, jobs, last)]
+    queue = np.flatnonzero(last >= 0)
+    if status.by_priority is None or not len(queue):
+        return jobs
+    looked_up = status.by_priority(queue, last[queue], _most(status, cores, need)[queue])
+    return _in_order(np.concatenate([jobs[last[jobs["queue"]] != jobs["share"]], looked_up]), status.share_order)
 
 
 def _most(status: PilotStatus, cores: np.ndarray, need: np.ndarray) -> np.ndarray:
@@ -71,11 +69,13 @@ def _most(status: PilotStatus, cores: np.ndarray, need: np.ndarray) -> np.ndarra
 
 
 @compiled
-def last_share(activated, order, waiting, cores, need, found):
-    """Write the share in which the need of each queue is met to `found`, if several of its types have jobs.
+def list_jobs(activated, order, waiting, cores, need, jobs, last):
+    """List the jobs of each queue in `jobs`, share by share, until its need is met; returns the rows in use.
 
-    activated: (n_queues, n_shares, n_types) jobs; waiting: workers without a job, which is changed; found: (n_queues,).
+    activated: (n_queues, n_shares, n_types) jobs; waiting: workers without a job, which is changed; last: (n_queues,),
+    -1 before, the share in which the need is met, if several of its types have jobs.
     """
+    n = 0
     for queue in range(len(need)):
         left = need[queue]
         for share in order:
@@ -83,22 +83,17 @@ def last_share(activated, order, waiting, cores, need, found):
             for kind in range(cores.shape[1]):
                 number = activated[queue, share, kind]
                 if number > 0 and cores[queue, kind] > 0:
+                    row = jobs[n]
+                    row["queue"], row["share"], row["resource_type"] = queue, share, kind
+                    row["priority"], row["number"] = 0, number
+                    n += 1
                     n_types += 1
                     left -= cores[queue, kind] * max(number - max(waiting[queue, kind] - 1, 0), 0)
                     waiting[queue, kind] -= number
             if left <= 0:
-                found[queue] = share if n_types > 1 else -1
+                last[queue] = share if n_types > 1 else -1
                 break
-
-
-def jobs_of_counts(activated: np.ndarray) -> np.ndarray:
-    """Activated jobs, (n,) of WAITING_JOBS and one priority, from numbers, (n_queues, n_shares, n_types)."""
-    found = np.unravel_index(np.flatnonzero(activated != 0), activated.shape)
-    jobs = np.zeros(len(found[0]), WAITING_JOBS)
-    for column, values in zip(("queue", "share", "resource_type"), found, strict=True):
-        jobs[column] = values
-    jobs["number"] = activated[found]
-    return jobs
+    return n
 
 
 def _in_order(jobs: np.ndarray, share_order: np.ndarray) -> np.ndarray:
@@ -113,10 +108,11 @@ def _wanted(status: PilotStatus) -> np.ndarray:
     A type below its limit of running workers; a high-memory type below that of their cores as well; where the mean
     memory is above its target, a type that is not above the target, if there is one.
     """
-    cores = status.worker_cores * np.asarray(status.high_memory)
-    high_memory_left = status.high_memory_limit - (status.running_of_type * cores).sum(axis=1)
-    below = ((status.running_of_type < status.limit_of_type)
-             & ~(status.high_memory & (high_memory_left <= 0)[:, None]))
+    below: np.ndarray = np.less(status.running_of_type, status.limit_of_type)
+    if np.isfinite(status.high_memory_limit).any():
+        cores = status.worker_cores * np.asarray(status.high_memory)
+        left = status.high_memory_limit - (status.running_of_type * cores).sum(axis=1)
+        below = below & ~(status.high_memory & (left <= 0)[:, None])
     if not np.any(status.meanrss):
         return below
     memory = np.fmax(status.mean_memory, status.mean_memory_running)
@@ -153,9 +149,19 @@ def take_workers(jobs, waiting, cores, need):
         waiting[queue, kind] -= taken
 
 
-def _keep_alive(workers: np.ndarray, cores: np.ndarray, score: int) -> np.ndarray:
-    """`workers` with one for each queue that has none, (n_queues, n_resource_types)."""
-    first = np.where(cores[:, score] > 0, score, np.argmax(cores > 0, axis=1))
-    idle = np.flatnonzero(~workers.any(axis=1) & (cores > 0).any(axis=1))
-    workers[idle, first[idle]] = 1
-    return workers
+@compiled
+def ask_for_lacking(waiting, cores, score):
+    """Turn `waiting`, as `take_workers` leaves it, into workers to ask for: those lacking and one more of each type.
+
+    A queue for which there are none gets one of the type `score`, or of its first; cores: as there, of all types.
+    """
+    for queue in range(len(waiting)):
+        is_idle, kept_alive = True, -1
+        for kind in range(waiting.shape[1]):
+            lacking = -waiting[queue, kind]
+            waiting[queue, kind] = lacking + 1 if lacking > 0 else 0
+            is_idle = is_idle and lacking <= 0
+            if cores[queue, kind] > 0 and (kept_alive < 0 or kind == score):
+                kept_alive = kind
+        if is_idle and kept_alive >= 0:
+            waiting[queue, kept_alive] = 1

@@ -48,25 +48,34 @@ def by_type(arrays: Arrays, types: WorkerTypes, column: str) -> np.ndarray:
 
 
 def mean_memory(types: WorkerTypes, workers: np.ndarray) -> np.ndarray:
-    """Memory per core that workers, (n_queues, n_types), have asked for, MB, (n_queues,); NaN without workers."""
-    cores = (workers * types.cores).sum(axis=1)
-    return np.where(cores > 0, (workers * types.memory).sum(axis=1) / np.maximum(cores, 1), np.nan)
+    """Memory per core that workers, (..., n_queues, n_types), have asked for, MB, (..., n_queues); NaN without workers.
+    """
+    cores = (workers * types.cores).sum(axis=-1)
+    return np.where(cores > 0, (workers * types.memory).sum(axis=-1) / np.maximum(cores, 1), np.nan)
 
 
-def pilot_status(arrays: Arrays, types: WorkerTypes, options: Mapping, score: int = 0,
-                 ignore_meanrss: bool = False) -> views.PilotStatus:
-    """View of all queues for pilot streaming; options: columns of the view; score: resource type for idle queues."""
-    queued, running = by_type(arrays, types, "n_submitted"), by_type(arrays, types, "n_running")
-    activated = of_shares(arrays.counts[..., ACTIVATED].copy(), len(arrays.hs06_milli))
+def activated_by_type(arrays: Arrays) -> np.ndarray:
+    """Activated jobs by type of worker, (n_queues, n_shares, n_types)."""
+    activated = of_shares(arrays.counts[..., ACTIVATED].astype(np.int64), len(arrays.hs06_milli))
     plain = arrays.queues["unified"] == 0
     activated[plain, :, 0] = activated[plain].sum(axis=2)
+    return activated
+
+
+def pilot_status(arrays: Arrays, types: WorkerTypes, activated: np.ndarray, options: Mapping, score: int = 0,
+                 ignore_meanrss: bool = False) -> views.PilotStatus:
+    """View of all queues for pilot streaming; score: resource type for idle queues.
+
+    activated: of `activated_by_type`; options: columns of the view.
+    """
+    queued, running, sums = workers_of(arrays, types)
+    memory, memory_running = mean_memory(types, np.array([queued + running, running]))
     return views.PilotStatus(
         running_of_type=running, status=arrays.queues["status"].copy(),
-        corecount=arrays.queues["corecount"].astype(np.int64), cores_running=(running * types.cores).sum(axis=1),
-        cores_queued=(queued * types.cores).sum(axis=1), workers_queued=queued, worker_cores=types.cores,
-        activated=activated, share_order=arrays.share_order.copy(), score=score,
-        by_priority=jobs_by_priority(arrays, types), mean_memory=mean_memory(types, queued + running),
-        mean_memory_running=mean_memory(types, running), ignore_meanrss=ignore_meanrss, **options)
+        corecount=arrays.queues["corecount"].astype(np.int64), cores_running=sums["cores_running"],
+        cores_queued=sums["cores_queued"], workers_queued=queued, worker_cores=types.cores, activated=activated,
+        share_order=arrays.share_order.copy(), score=score, by_priority=jobs_by_priority(arrays, types),
+        mean_memory=memory, mean_memory_running=memory_running, ignore_meanrss=ignore_meanrss, **options)
 
 
 def jobs_by_priority(arrays: Arrays, types: WorkerTypes) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
@@ -139,11 +148,17 @@ def count_job(jobs, oldest, first, n, heap, job):
 
 def worker_status(arrays: Arrays, types: WorkerTypes, **columns: Any) -> views.WorkerStatus:
     """View of all queues for Harvester; columns: of the view that are Harvester's own or as old as its caches."""
+    queued, running, sums = workers_of(arrays, types)
+    return views.WorkerStatus(queued=queued, running=running, cores=types.cores, memory=types.memory, sums=sums,
+                              **columns)
+
+
+def workers_of(arrays: Arrays, types: WorkerTypes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Waiting and running workers, (n_queues, n_types) each, and their sums, (n_queues,) of QUEUE_WORKERS."""
     queued, running = np.zeros((2, *types.cores.shape), np.int64)
     sums = np.zeros(len(queued), views.QUEUE_WORKERS)
     look_at_workers(arrays, types.pseudo_queue, queued, running, types.cores, types.memory, sums)
-    return views.WorkerStatus(queued=queued, running=running, cores=types.cores, memory=types.memory, sums=sums,
-                              **columns)
+    return queued, running, sums
 
 
 @compiled

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.world.arrays import WAITING
 from simgrid_broker.world.pilot_status import (
+    activated_by_type,
     activated_jobs,
     chosen_of,
     mean_memory,
@@ -38,6 +39,11 @@ def bench(*jobs) -> Bench:
     return stage
 
 
+def view(arrays):
+    """What pilot streaming sees."""
+    return pilot_status(arrays, worker_types(arrays), activated_by_type(arrays), {})
+
+
 @pytest.mark.parametrize(("jobs", "expected"), [
     pytest.param([], [], id="no jobs"),
     pytest.param([(SCORE, 0, 5)] * 3, [(SCORE, 5, 3)], id="jobs of one type and priority are one row"),
@@ -48,13 +54,13 @@ def bench(*jobs) -> Bench:
 ])
 def test_activated_jobs_by_priority(jobs, expected):
     arrays = bench(*jobs).arrays
-    found = pilot_status(arrays, worker_types(arrays), {}).by_priority(np.array([0]), np.array([0]), ALL[:1])
+    found = view(arrays).by_priority(np.array([0]), np.array([0]), ALL[:1])
     assert [(row["resource_type"], row["priority"], row["number"]) for row in found] == expected
 
 
 def test_a_heap_with_many_jobs_is_counted_in_full():
     arrays = bench(*[(SCORE, 0, priority % 7) for priority in range(500)]).arrays
-    found = pilot_status(arrays, worker_types(arrays), {}).by_priority(np.array([0, 0]), np.array([0, 1]), ALL)
+    found = view(arrays).by_priority(np.array([0, 0]), np.array([0, 1]), ALL)
     assert found["number"].sum() == 500 and sorted(found["priority"]) == list(range(7))
 
 
@@ -62,7 +68,7 @@ def test_a_heap_with_many_jobs_is_counted_in_full():
 @given(st.lists(st.tuples(st.sampled_from((SCORE, MCORE)), st.integers(0, 5)), max_size=80), st.integers(0, 20))
 def test_the_first_jobs_of_a_heap_are_those_of_the_whole(jobs, most):
     arrays = bench(*((kind, 0, priority) for kind, priority in jobs)).arrays
-    look_up = pilot_status(arrays, worker_types(arrays), {}).by_priority
+    look_up = view(arrays).by_priority
     some, every = (look_up(np.array([0]), np.array([0]), np.full((1, 2), number)) for number in (most, 10**6))
     for kind in (SCORE, MCORE):
         first, whole = (np.sort(np.repeat(-rows["priority"], rows["number"])[:most].tolist()) for rows in (
@@ -72,14 +78,14 @@ def test_the_first_jobs_of_a_heap_are_those_of_the_whole(jobs, most):
 
 def test_jobs_far_down_a_heap_are_not_counted():
     arrays = bench(*[(SCORE, 0, 5)] * 500).arrays
-    found = pilot_status(arrays, worker_types(arrays), {}).by_priority(np.array([0]), np.array([0]), np.full((1, 2), 9))
+    found = view(arrays).by_priority(np.array([0]), np.array([0]), np.full((1, 2), 9))
     assert 9 <= found["number"].sum() < 100
 
 
 def test_all_jobs_count_where_another_order_than_that_of_priority_holds():
     arrays = bench(*[(SCORE, 0, 5)] * 500).arrays
     arrays.settings["rank_by_attempt"] = 1
-    found = pilot_status(arrays, worker_types(arrays), {}).by_priority(np.array([0]), np.array([0]), np.full((1, 2), 9))
+    found = view(arrays).by_priority(np.array([0]), np.array([0]), np.full((1, 2), 9))
     assert found["number"].sum() == 500
 
 

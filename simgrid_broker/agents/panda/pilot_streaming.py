@@ -13,7 +13,7 @@ from simgrid_broker.policy.jobs.resource_types import is_high_memory
 from simgrid_broker.policy.pilot_streaming import COUNTS_MEMORY, ignores_memory
 from simgrid_broker.schema.harvester import HIGH_MEMORY, TARGET, TYPE_LIMITS
 from simgrid_broker.schema.queues import option_number
-from simgrid_broker.world.pilot_status import pilot_status
+from simgrid_broker.world.pilot_status import activated_by_type, pilot_status
 
 IDLE_TYPE = "SCORE"
 """Resource type of the worker that keeps an idle queue alive; source: lifecycle reference, section 5.4."""
@@ -24,12 +24,15 @@ def pilot_streaming(control: Control) -> Process:
     types = control.world.vocabularies["resource_types"]
     score = types.index(IDLE_TYPE) if IDLE_TYPE in types else 0
     queues, harvester = control.world.scenario.grid.queues.values(), control.books.harvester
-    options = streaming_options(queues, control.world.scenario.resource_types)
-
-    memory = memory_options(queues, control.world.scenario.resource_types) if COUNTS_MEMORY[control.edition] else {}
+    options, activated = streaming_options(queues, control.world.scenario.resource_types), np.zeros(0, np.int64)
+    if COUNTS_MEMORY[control.edition]:
+        options |= memory_options(queues, control.world.scenario.resource_types)
 
     def stream() -> None:
-        status = pilot_status(control.arrays, harvester.types, options | memory, score, ignores_memory(control.cfg))
+        nonlocal activated
+        if not control.is_unchanged("pilot_streaming", int(control.world.state["n_job_moves"])):
+            activated = activated_by_type(control.arrays)
+        status = pilot_status(control.arrays, harvester.types, activated, options, score, ignores_memory(control.cfg))
         harvester.command(control.policies.pilot_submission(status))
     yield from control.every(control.periods.pilot_streaming, stream, "pilots")
 
