@@ -128,6 +128,8 @@ class QueueFiller:
         if not ready.any():
             return
         tasks, endpoints = self._candidates(bound), cache(self._endpoints)
+        if not len(tasks.rows):
+            return
         for queue in sorted(np.flatnonzero(ready).tolist(), key=lambda number: -lacking[number]):
             for kind, row in self._chosen(queue, tasks, endpoints, bound):
                 self._pin(row, queue, kind, rules.jobs_to_close(lacking[queue]))
@@ -154,12 +156,13 @@ class QueueFiller:
         arrays, places = self.control.arrays, self.control.world.places
         disks = {number for number in places.reads[queue] if not arrays.storages["tape"][number]}
         rows = tasks.rows[self._suits(queue, tasks, bound)] if disks else tasks.rows[:0]
+        types = arrays.tasks["resource_type"][rows]
         for kind, bounds in enumerate(self.types):
             capability, most = self.queues[queue].capability, bounds.maxcore
             if (capability == "score" and (bounds.mincore or 0) > 1) or (capability == "mcore" and most == 1):
                 continue
             room = bound.tasks - len(self.pinned.get((queue, kind), ()))
-            for row in rows[arrays.tasks["resource_type"][rows] == kind].tolist():
+            for row in rows[types == kind].tolist():
                 if room > 0 and not self._queue_of(row) and endpoints(row) & disks:
                     room -= 1
                     yield kind, row

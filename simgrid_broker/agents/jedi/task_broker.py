@@ -14,6 +14,7 @@ from simgrid_broker.world.columns import return_to, set_reason, set_tasks
 from simgrid_broker.world.tasks.transitions import set_statuses
 from simgrid_broker.world.views.nuclei import Burden
 
+ASSIGNING = int(TaskStatus.ASSIGNING)
 HINTS = Table("hints", "the decisions of task brokerage in one hour in which no queue could run the jobs of the task, "
               "and one rule of job brokerage refused the last queue", (
     Column("time_s", "f8", "s", "simulator", "Begin of the hour"),
@@ -88,7 +89,8 @@ def _reactivate(control: Control) -> None:
     """Return tasks that the task brokerage put on hold to assigning; they are due at once."""
     tasks = control.arrays.tasks
     rows = control.books.live_tasks.in_status(TaskStatus.PENDING)
-    rows = rows[(tasks["old_status"][rows] == TaskStatus.ASSIGNING) & _is_due(control, rows)]
-    since = tasks["modification_s"][rows]
-    set_statuses(control.world, rows, TaskStatus.ASSIGNING, control.now)
-    set_tasks(control.world, rows, modification_s=since)
+    rows = rows[(tasks["old_status"][rows] == ASSIGNING) & _is_due(control, rows)]
+    if len(rows):
+        since = tasks["modification_s"][rows]
+        set_statuses(control.world, rows, TaskStatus.ASSIGNING, control.now)
+        set_tasks(control.world, rows, modification_s=since)
