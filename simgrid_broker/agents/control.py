@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from math import floor
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,8 +27,9 @@ Process = Generator[simpy.Event, object, None]
 """Generator that an agent returns when it is called, which SimPy runs as a process."""
 AWAKE = "SIMGRID_BROKER_AWAKE" in os.environ
 """True if agents look even where nothing that they read has changed; what a run does is the same."""
-COUNTED = tuple(slice(offset_of(STATE, first), offset_of(STATE, after)) for first, after in (
-    ("now_s", "n_done_jobs"), ("n_job_moves", "n_job_rows"), ("n_done_tasks", "next_cycle_s"), ("n_left", "fault_row")))
+COUNTED = itemgetter(*(slice(offset_of(STATE, first), offset_of(STATE, after)) for first, after in (
+    ("now_s", "n_done_jobs"), ("n_job_moves", "n_job_rows"), ("n_done_tasks", "next_cycle_s"),
+    ("n_left", "fault_row"))))
 """Bytes of the world's counters without those that change where an agent only empties outboxes, or notes when it looks
 again."""
 
@@ -262,4 +264,4 @@ def next_priority(control: Control) -> simpy.events.EventPriority:
 
 def has_moved(before: bytes, after: bytes) -> bool:
     """True if a job, worker, transfer or replica has changed, by the world's counters before and after."""
-    return before != after and any(before[part] != after[part] for part in COUNTED)
+    return before != after and COUNTED(before) != COUNTED(after)

@@ -373,6 +373,17 @@ def test_work_on_a_period_ends_with_its_process():
     assert times == before
 
 
+@pytest.mark.parametrize(("counter", "expected"), [
+    ("transfer_id", True), ("n_processed", True), ("n_done_jobs", False), ("n_done_transfers", False),
+    ("n_job_moves", True), ("n_past_merging", True), ("n_done_tasks", True), ("n_busy_links", True),
+    ("next_cycle_s", False), ("n_left", True), ("replicas_version", True)])
+def test_counters_that_say_that_a_cycle_has_moved_anything(counter, expected):
+    before = np.zeros(1, STATE)
+    after = before.copy()
+    after[counter] = 1
+    assert control.has_moved(before.tobytes(), after.tobytes()) == expected
+
+
 def test_what_work_on_a_period_raises_ends_the_run():
     def work(now):
         raise ValueError(f"broken at {now}")
