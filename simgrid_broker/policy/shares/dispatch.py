@@ -76,7 +76,7 @@ def usage(tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
 
 def targets(tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
     """Target of each node, HS06, (n_nodes,): its normalised value, a percentage, of the HS06 in use."""
-    return float(np.sum(hs06_by_leaf)) * tree.value / 100
+    return float(np.add.reduce(hs06_by_leaf)) * tree.value / 100
 
 
 def share_order(tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
@@ -184,6 +184,8 @@ class DispatchOrder:
     def shares(self, tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
         """Leaves in the order of dispatch, (n_leaves,); raises PluginError if `share_order` raises or gives something
         else."""
+        if self.share_order is share_order:                          # which needs no check
+            return share_order(tree, hs06_by_leaf)
         plugin = Plugin(self.name, self.share_order, "dispatch order")
         with plugin.blamed():
             order = np.asarray(self.share_order(tree, hs06_by_leaf))
