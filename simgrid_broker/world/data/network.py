@@ -254,20 +254,21 @@ class Window:
 
 
 @compiled
-def copy_queues(links, table, mapped, nuclei):
-    """Copy the files that wait on each link to a nucleus to table[destination, source], if the source is `mapped`.
+def copy_queues(links, table, mapped, nuclei, numbers):
+    """Copy the files that wait on some links to table[destination, source], if the source is `mapped`.
 
-    A link with files is known from then on.
+    numbers: of the links; nuclei: whether a destination is one, others are left out. A link with files is known from
+    then on.
     """
     n = len(mapped)
-    for destination in nuclei:
-        for source in range(n):
-            if mapped[source]:
-                link, row = links[source * n + destination], table[destination, source]
-                row["queued_files"] = link["queued_output"]
-                row["queued_express"] = link["queued_express"]
-                if link["queued_output"] > 0 or link["queued_express"] > 0:
-                    row["known"] = True
+    for number in numbers:
+        source, destination = number // n, number % n
+        if mapped[source] and nuclei[destination]:
+            link, row = links[number], table[destination, source]
+            row["queued_files"] = link["queued_output"]
+            row["queued_express"] = link["queued_express"]
+            if link["queued_output"] > 0 or link["queued_express"] > 0:
+                row["known"] = True
 
 
 class NetworkMetrics:
@@ -276,29 +277,29 @@ class NetworkMetrics:
     table: (n_sites + 1, n_sites), [destination, source]; the last row, without a destination, is unknown. What brokers
     make of them for a nucleus, until they change: ways, (n_sites + 1, n_queues); waiting, (n_sites + 1, 2) files of all
     sites that wait for it, without and of express tasks; ways_known: (n_sites + 1,) whether that was done; version:
-    grows whenever they are forgotten. were_busy: whether any link had files when they were last counted.
+    grows whenever they are forgotten. busy: links that had files when these were last counted, at first all.
     """
 
     def __init__(self, arrays: Arrays):
         n = len(arrays.sites)
         self.table = views.records(views.LINK, n * (n + 1)).reshape(n + 1, n)
-        self.were_busy = True
+        self.busy = np.arange(n * n, dtype=np.int32)
         self.readings: list[Reading] = []
         self.windows = {column: Window(length_s, n * n) for column, length_s in WINDOWS.items()}
         self.latest = Window(0.0, n * n)
         self.ways = np.empty((n + 1, len(arrays.queues)), views.LINK)
         self.waiting, self.ways_known, self.version = np.zeros((n + 1, 2)), np.zeros(n + 1, bool), 0
-        self.mapped, self.nuclei = arrays.sites["storage"] >= 0, np.flatnonzero(arrays.sites["nucleus"])
+        self.mapped, self.nuclei = arrays.sites["storage"] >= 0, arrays.sites["nucleus"] != 0
         for column in LINKS.seen:
             self._set(column.name, arrays.links[column.name], views.UNKNOWN.get(column.name, 0))
         self._know()
 
     def read_queues(self, arrays: Arrays) -> None:
         """Read the numbers of output files that wait or move on each link to a nucleus."""
-        are_busy = bool(arrays.state["n_busy_links"][0])
-        if are_busy or self.were_busy:
-            copy_queues(arrays.links, self.table, self.mapped, self.nuclei)
-        self.were_busy = are_busy
+        before, self.busy = self.busy, arrays.busy_links[:arrays.state["n_busy_links"][0]].copy()
+        for numbers in (before, self.busy):
+            if len(numbers):
+                copy_queues(arrays.links, self.table, self.mapped, self.nuclei, numbers)
         self.forget_ways()
 
     def read_throughput(self, arrays: Arrays, now: float) -> None:
