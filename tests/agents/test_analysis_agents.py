@@ -12,6 +12,7 @@ from simgrid_broker.agents.users.metric_collector import MetricCollector, metric
 from simgrid_broker.names import Activity, Cause, SiteClass, TaskClass, ThrottledBy, TransferKind
 from simgrid_broker.policy.users.classes import FEW_LONG, WINDOW_S
 from simgrid_broker.policy.users.limits import WAIT_S
+from simgrid_broker.schema import JOBS
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.world.invariants import broken
 from simgrid_broker.world.jobs.loads import queued_power
@@ -325,12 +326,14 @@ def test_brokerage_sees_the_jobs_of_a_user_beside_those_of_others():
 def test_ends_of_jobs_count_for_the_window():
     ends = Ends(2)
     ends.window_s = 100.0
-    rows = np.zeros(5, [("status", "i4"), ("cause", "i4"), ("jeditaskid", "i8"), ("queue", "i8")])
-    rows["status"] = S.FINISHED, S.FAILED, S.FAILED, S.CLOSED, S.CLOSED
-    rows["cause"] = Cause.NONE, Cause.PAYLOAD_ERROR, Cause.LOST_HEARTBEAT, Cause.REASSIGNED, Cause.TIMEOUT_THROTTLED
+    rows, times = JOBS.empty(6), np.full((6, len(S)), np.nan)
+    rows["status"] = S.FINISHED, S.FAILED, S.FAILED, S.CLOSED, S.CLOSED, S.FINISHED
+    rows["cause"] = (Cause.NONE, Cause.PAYLOAD_ERROR, Cause.LOST_HEARTBEAT, Cause.REASSIGNED, Cause.TIMEOUT_THROTTLED,
+                     Cause.NONE)
     rows["jeditaskid"] = 7
-    rows["queue"] = 0, 1, 1, 1, 1
-    ends.note(rows, np.full(5, 50.0))
+    rows["queue"] = 0, 1, 1, 1, 1, 0
+    times[range(6), rows["status"]] = 50.0
+    ends.note(rows, times, np.arange(6) < 5)
     assert ends.of_task(7, 150.0).tolist() == [(0, 0, 1), (1, 1, 0)]
     assert ends.of_task(8, 150.0).tolist() == ends.of_task(7, 151.0).tolist() == [(0, 0, 0)] * 2
     ends.forget(150.0)
@@ -342,14 +345,14 @@ def test_ends_of_jobs_count_for_the_window():
 def test_ends_before_the_window_make_room_once_they_are_many():
     ends = Ends(2)
     ends.window_s = 100.0
-    rows = np.zeros(FIRST_ENDS - 1, [("status", "i4"), ("cause", "i4"), ("jeditaskid", "i8"), ("queue", "i8")])
+    rows, counted = JOBS.empty(FIRST_ENDS - 1), np.ones(FIRST_ENDS - 1, bool)
     rows["status"] = S.FINISHED
-    ends.note(rows, np.full(len(rows), 50.0))
+    ends.note(rows, np.full((len(rows), len(S)), 50.0), counted)
     ends.forget(151.0)
     assert ends.n == FIRST_ENDS - 1
     rows["status"][:1] = S.CLOSED
     rows["cause"][:1] = Cause.REASSIGNED
-    ends.note(rows[:2], np.full(2, 60.0))
+    ends.note(rows[:2], np.full((2, len(S)), 60.0), counted[:2])
     ends.forget(151.0)
     assert ends.n == 2 and ends.of_task(0, 151.0).tolist() == [(0, 1, 1), (0, 0, 0)]
 

@@ -24,7 +24,6 @@ from simgrid_broker.policy.users import classes
 from simgrid_broker.schema.series import TASK_CLASSES
 from simgrid_broker.world.jobs.loads import queued_power
 from simgrid_broker.world.pilot_status import queues_whose_mode
-from simgrid_broker.world.rows import copied
 from simgrid_broker.world.users.jobs import ACTIVE, CORES, FREE
 from simgrid_broker.world.views.observe import share_usage
 from simgrid_broker.world.views.users import OLDEST_SLOTS_S
@@ -60,8 +59,7 @@ class MetricCollector:
         analysis = self.analysis[self.control.arrays.tasks["label"][rows["task"]]]
         if not analysis.any():
             return
-        ended = copied(rows, analysis)
-        self.control.world.analysis.ends.note(ended, times[np.flatnonzero(analysis), ended["status"]])
+        self.control.world.analysis.ends.note(rows, times, analysis)
         chosen = analysis & self.measuring[rows["processing_type"]] & ~np.isnan(times[:, S.RUNNING])
         if chosen.any():
             started_s = times[chosen, S.RUNNING]

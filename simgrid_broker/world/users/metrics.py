@@ -127,17 +127,14 @@ class Ends:
         self.n_queues, self.window_s, self.n, self.n_kept = n_queues, 0.0, 0, 0
         self.table, self.heads = np.zeros(FIRST_ENDS, END), np.full((2, N_CHAINS), -1, np.int64)
 
-    def note(self, rows: np.ndarray, ended_s: np.ndarray) -> None:
-        """Note jobs that have ended, (n,), and when: finished, failed with an error of the pilot, or reassigned."""
-        kind = KINDS[rows["status"], rows["cause"]]
-        chosen = np.flatnonzero(kind != NO_KIND)
-        begin, self.n = self.n, self.n + len(chosen)
-        if self.n > len(self.table):
-            self.table = np.concatenate([self.table, np.zeros(len(self.table) + len(chosen), END)])
-        ends = self.table[begin:self.n]
-        ends["ended_s"], ends["kind"] = ended_s[chosen], kind[chosen]
-        ends["jeditaskid"], ends["queue"] = rows["jeditaskid"][chosen], rows["queue"][chosen]
-        chain(self.table, self.heads, begin, self.n)
+    def note(self, rows: np.ndarray, times: np.ndarray, counted: np.ndarray) -> None:
+        """Note which of some ended jobs, (n,) of JOBS, finished, failed with an error of the pilot or were reassigned.
+
+        times: of their statuses, s, (n, n_status); counted: whether each is one of analysis, (n,) bool.
+        """
+        if self.n + len(rows) > len(self.table):
+            self.table = np.concatenate([self.table, np.zeros(len(self.table) + len(rows), END)])
+        self.n = note_ends(rows, times, counted, self.table, self.heads, self.n)
 
     def forget(self, now: float) -> None:
         """Forget what ended before the window, once the ends are twice as many as were kept."""
@@ -155,6 +152,20 @@ class Ends:
         ends = np.zeros(self.n_queues, [("failed", "f8"), ("closed", "f8"), ("finished", "f8")])
         count_ends(self.table, self.heads, jeditaskid, now - self.window_s, ends)
         return ends
+
+
+@compiled
+def note_ends(rows, times, counted, table, heads, begin):
+    """Put ends of jobs into `table`, from `begin` on, and into their chains; returns the number of all ends."""
+    n = begin
+    for k in range(len(rows)):
+        status, kind = rows[k]["status"], KINDS[rows[k]["status"], rows[k]["cause"]]
+        if counted[k] and kind != NO_KIND:
+            table[n]["ended_s"], table[n]["kind"] = times[k, status], kind
+            table[n]["jeditaskid"], table[n]["queue"] = rows[k]["jeditaskid"], rows[k]["queue"]
+            n += 1
+    chain(table, heads, begin, n)
+    return n
 
 
 @compiled
