@@ -85,15 +85,16 @@ def job_fetcher(control: Control) -> Process:
     harvester = control.books.harvester
     push = harvester.push
 
-    numbers = np.zeros(len(push), np.int64)
+    numbers, asked, is_asked = np.zeros(len(push), np.int64), np.zeros(len(push), bool), False
 
     def fetch() -> None:
-        nonlocal numbers
+        nonlocal numbers, asked, is_asked
         if not control.is_unchanged("job_fetcher", int(control.world.state["n_job_moves"]), control.world.n_moves):
             numbers = jobs_to_fetch(harvester.limits[push], *jobs_of_push(control.arrays, harvester.types, push))
             numbers[GETS_NONE[control.arrays.queues["status"][push]]] = 0
-        asked = numbers > 0
-        if asked.any():
+            asked = numbers > 0
+            is_asked = bool(asked.any())
+        if is_asked:
             harvester.fetched(asked, *control.fabric.fetch_jobs(push, harvester.ranges, harvester.most_of_type, numbers,
                                                                 control.now))
     if not len(push):
