@@ -53,14 +53,16 @@ def adjusted(status: WorkerStatus, modes: Mapping[WorkerMode, np.ndarray],
     Source: lifecycle reference, section 5.4; Harvester, `WorkerAdjuster.define_num_workers`.
     """
     shape = status.cores.shape
-    (wanted, kept), workers, submitted = np.zeros((2, *shape)), np.zeros(shape, WORKERS), np.zeros(shape, np.int64)
+    wanted, workers, submitted = np.zeros(shape), np.zeros(shape, WORKERS), np.zeros(shape, np.int64)
+    keeps = np.zeros(len(wanted), bool)
     for mode, queues in modes.items():
         np.copyto(wanted, wanted_by(mode, status), where=queues[:, None])
         if KEEPS_ASKED[edition] and (mode.asked_by_server or not mode.fetches_jobs):
-            np.copyto(kept, status.asked, where=queues[:, None])
+            keeps |= queues
     closed = GETS_NONE[np.asarray(status.status)] | status.throttled
-    adjust((closed, np.asarray(status.by_type), np.asarray(status.unified)), SWAPS_REQUESTS[edition],
-           (status.queued, status.running, status.cores, status.memory, wanted, kept), (status.limits, status.sums),
+    adjust((closed, np.asarray(status.by_type), np.asarray(status.unified), keeps), SWAPS_REQUESTS[edition],
+           (status.queued, status.running, status.cores, status.memory, wanted, status.asked),
+           (status.limits, status.sums),
            float(status.max_new_workers), (workers, submitted, np.empty((shape[-1], 2), np.int64)))
     return submitted, workers
 
@@ -78,17 +80,18 @@ def wanted_by(mode: WorkerMode, status: WorkerStatus) -> np.ndarray:
 def adjust(flags, swaps, numbers, limits_and_sums, max_new, found):
     """Fill in what `adjusted` returns, the first two of `found`, 0 before; the third is room for the calculation.
 
-    flags: whether queues get none, workers are counted by type, and queues are unified, (n_queues,) each; swaps: as
-    SWAPS_REQUESTS; numbers: queued and running workers, cores and memory of one, wanted and kept workers,
-    (n_queues, n_types) each; max_new: 0 = unlimited.
+    flags: whether queues get none, workers are counted by type, queues are unified, and keep the numbers asked for,
+    (n_queues,) each; swaps: as SWAPS_REQUESTS; numbers: queued and running workers, cores and memory of one, workers
+    wanted and asked for, (n_queues, n_types) each; max_new: 0 = unlimited.
     """
-    closed, by_type, unified = flags
+    closed, by_type, unified, keeps = flags
     (limits, sums), (workers, submitted, remainders) = limits_and_sums, found
     for queue in range(len(closed)):
         limit, types = limits[queue], workers[queue]
         for kind in range(len(types)):
             types[kind]["cut_by"] = CLOSED if closed[queue] else UNCUT
-            types[kind]["wanted"], types[kind]["kept"] = numbers[4][queue, kind], numbers[5][queue, kind]
+            types[kind]["wanted"] = numbers[4][queue, kind]
+            types[kind]["kept"] = numbers[5][queue, kind] if keeps[queue] else 0
         if wants_none(types):
             continue
         take_numbers(types, queue, numbers, swaps and not unified[queue])

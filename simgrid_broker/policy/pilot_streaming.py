@@ -53,7 +53,9 @@ def _jobs(status: PilotStatus, waiting: np.ndarray, cores: np.ndarray, need: np.
     if status.jobs is not None:
         return _in_order(status.jobs, status.share_order)
     activated, order = (np.ascontiguousarray(each, np.int64) for each in (status.activated, status.share_order))
-    jobs, last = np.empty(activated.size, WAITING_JOBS), np.full(len(need), -1)
+    jobs, last = np.empty(np.count_nonzero(activated), WAITING_JOBS), np.full(len(need), -1)
+    if not len(jobs):
+        return jobs
     jobs = jobs[:list_jobs(activated, order, waiting, cores, need, jobs, last)]
     queue = np.flatnonzero(last >= 0)
     if status.by_priority is None or not len(queue):
