@@ -52,7 +52,8 @@ def task_refiner(control: Control) -> Process:
         again = tasks["status"][rows] == AGAIN
         for row in rows[~again].tolist():
             parent = control.world.parent_of(row)
-            if parent is None or tasks["status"][parent] in SUCCESS:
+            above = None if parent is None else tasks["status"][parent].item()     # NumPy's numbers compare slowly
+            if above is None or above in SUCCESS:
                 if parent is not None and (nucleus := int(tasks["nucleus"][parent])) >= 0:
                     move_input(control.world, row, nucleus)          # the output of the parent is there
                 if reads_deleted(control.world, row):
@@ -61,7 +62,7 @@ def task_refiner(control: Control) -> Process:
                     _stage_first(control, row, tagger, queues)
                 elif refine(control, row, tagger, queues):
                     _send_first(control, row)
-            elif tasks["status"][parent] in FAILURE:
+            elif above in FAILURE:
                 _break(control, row)
         return rows[again]
 
