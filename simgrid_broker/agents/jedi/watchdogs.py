@@ -168,16 +168,17 @@ class ProductionWatchDog:
         rows = rows[self.production[tasks["label"][rows]]]
         if self.control.now - self.looked_s >= rules.LOOK_AGAIN_S:
             self.looked_s, self.left = self.control.now, rows
-        left = self.left[np.isin(self.left, rows)] if len(self.left) else self.left
-        self.left, stopped = self._look(left)
+        elif len(self.left):
+            self.left = self.left[np.isin(self.left, rows)]
+        self.left, stopped = self._look(self.left)
         if stopped:
             self.control.books.n_cut_cycles += 1
             return
         self._release()
         rows = rows[tasks["status"][rows] == T.RUNNING]
-        often = rules.may_be_throttled(tasks["max_attempt"][rows], *self._read(rows))
-        for row, jobs in zip(rows[often].tolist(), jobs_of_each(self.control.arrays, rows[often]), strict=True):
-            self._throttle(row, self.control.arrays.jobs[jobs])
+        if len(rows) and (often := rules.may_be_throttled(tasks["max_attempt"][rows], *self._read(rows))).any():
+            for row, jobs in zip(rows[often].tolist(), jobs_of_each(self.control.arrays, rows[often]), strict=True):
+                self._throttle(row, self.control.arrays.jobs[jobs])
         self.control.books.scouts.judge_running(PRODUCTION_LABELS, self.control.now)
 
     def _look(self, rows: np.ndarray) -> tuple[np.ndarray, bool]:
@@ -199,7 +200,8 @@ class ProductionWatchDog:
             if stops:
                 left = rows[queue > queue[k]]
                 break
-        self._boost(np.array(boosts, np.int64), np.array(moves, np.int64))
+        if boosts or moves:
+            self._boost(np.array(boosts, np.int64), np.array(moves, np.int64))
         return left, stops
 
     def _queue_of(self, rows: np.ndarray) -> np.ndarray:
@@ -241,8 +243,6 @@ class ProductionWatchDog:
     def _boost(self, low: np.ndarray, slow: np.ndarray) -> None:
         """Give tasks and their jobs, running ones as well, priority 900, and others the share Express."""
         control, changed = self.control, np.union1d(low, slow)
-        if not len(changed):
-            return
         for row in changed.tolist():
             control.books.ledger.changes(row)
         jobs = jobs_of(control.arrays, changed)
