@@ -13,7 +13,7 @@ from simgrid_broker.fabric.jobs.early_ends import turn_windows
 from simgrid_broker.fabric.jobs.ending import take_back_all
 from simgrid_broker.fabric.jobs.retries import learned
 from simgrid_broker.fabric.jobs.submission import cut_jobs, make_jobs, set_up_jobs
-from simgrid_broker.fabric.jobs.timeouts import Timeouts, asks_for, forget_queues, looked_at_again, overdue, timeouts_of
+from simgrid_broker.fabric.jobs.timeouts import Timeouts, forget_queues, looked_at_again, overdue, timeouts_of
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
 from simgrid_broker.fabric.task_queues import set_priority
 from simgrid_broker.fabric.transfers import links
@@ -60,7 +60,7 @@ class Fabric:
         self.watchers: list = []
         self.orders: list[tuple] = []
         self.submitted_s = 0.0                               # no worker that waits was submitted before
-        self.scans: dict[int, Timeouts] = {}                 # the last of each kind
+        self.scans: dict[int, tuple[tuple, Timeouts]] = {}   # the last of each kind, and what it asked for
         self.retry_module: Callable[[np.void], Any]
         self.event_service: EventDesk | None = None
 
@@ -225,14 +225,14 @@ class Fabric:
 
     def overdue(self, rules, limits, for_label, now: float, scan: int = TIMEOUT_SCAN) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the jobs that exceed a timeout, and the first rule that each exceeds; arguments as in `timeouts`."""
-        arrays, asked = self.world.arrays, (rules, limits, for_label, len(self.world.arrays.jobs))
-        before = self.scans.get(scan)
-        if before is None or not asks_for(before, *asked):
-            self.scans[scan] = timeouts_of(*asked)
-            again = looked_at_again(self.scans[scan], before)
-            if again.any():
+        arrays = self.world.arrays
+        asked = rules.tobytes(), limits.tobytes(), for_label.tobytes(), len(arrays.jobs)
+        known, timeouts = self.scans.get(scan, ((), None))
+        if timeouts is None or known != asked:
+            before, timeouts = timeouts, timeouts_of(rules, limits, for_label, len(arrays.jobs))
+            self.scans[scan] = asked, timeouts
+            if (again := looked_at_again(timeouts, before)).any():
                 forget_queues(arrays, again, scan)
-        timeouts = self.scans[scan]
         n_overdue = overdue(arrays, timeouts, scan, now)
         return timeouts.rows[:n_overdue].copy(), timeouts.broken[:n_overdue].copy()
 

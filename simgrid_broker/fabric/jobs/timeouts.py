@@ -101,12 +101,6 @@ def rules_by_status(rules: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def asks_for(timeouts: Timeouts, rules: np.ndarray, limits: np.ndarray, for_label: np.ndarray, n_rows: int) -> bool:
-    """True if a scan is that of these rules and limits, and has room for so many rows."""
-    return (rules.tobytes() == timeouts.rules.tobytes() and np.array_equal(limits, timeouts.limits)
-            and np.array_equal(for_label, timeouts.for_label) and n_rows == len(timeouts.rows))
-
-
 def looked_at_again(timeouts: Timeouts, before: Timeouts | None) -> np.ndarray:
     """Queues where a scan may find jobs that the last one of its kind would have passed over, (n_queues,) bool."""
     shorter = timeouts.shortest < (np.inf if before is None else before.shortest)

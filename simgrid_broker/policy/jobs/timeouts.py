@@ -6,7 +6,6 @@ reference, 3.3 and 4.1 to 4.3; PanDA, copyArchive and Watcher. Jumbo jobs are lo
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -351,13 +350,6 @@ def _workflows_off(in_force: Sequence[TimeoutRule], workflows: np.ndarray, onlin
 
 def labels_of(in_force: Sequence[TimeoutRule], labels: tuple[str, ...]) -> np.ndarray:
     """Labels that each rule concerns, (k, n_labels) bool; a label that PanDA does not know counts as managed."""
-    masks = _label_masks(tuple(labels))
-    return np.array([masks[rule.labels] for rule in in_force])
-
-
-@cache
-def _label_masks(labels: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """Labels that each group of LABELS has, (n_labels,) bool."""
     known = [label if label in KNOWN_LABELS else "managed" for label in labels]
-    return {name: np.isin(known, members) if members else np.ones(len(known), bool)
-            for name, members in LABELS.items()}
+    masks = {name: [members is None or label in members for label in known] for name, members in LABELS.items()}
+    return np.array([masks[rule.labels] for rule in in_force])
