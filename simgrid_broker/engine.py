@@ -232,6 +232,7 @@ class Simulation:
         # last: errors before leave no folder
         self.writer = RunWriter(self.folder, self.world.vocabularies, tables=self.tables)
         tree = self.world.tree
+        self.left_out = {name for name, value in scenario.record if value is False}
         self.progress = ProgressFile(self.folder, scenario.duration, [tree.names[leaf] for leaf in tree.leaves],
                                      tree.value[tree.leaves])
         self.timings["built"] = time.perf_counter()
@@ -283,7 +284,7 @@ class Simulation:
             self.writer.write("ended", self.ended.add(rows, times))
             chosen = self._in_sample(rows)
             rows, times = rows[chosen], times[chosen]
-        if getattr(self.scenario.record, name, True) is not False:
+        if name not in self.left_out:
             self.writer.write(name, rows, times)
 
     def _in_sample(self, jobs: np.ndarray) -> np.ndarray:

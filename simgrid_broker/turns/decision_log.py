@@ -12,6 +12,7 @@ from simgrid_broker import luck
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import DecisionKind
+from simgrid_broker.schema import joined
 from simgrid_broker.schema.series import CANDIDATES, DECISIONS, FACTORS, REFUSALS, STEPS
 from simgrid_broker.turns.brokers import in_order, rules_behind
 from simgrid_broker.turns.policies import Policies
@@ -275,7 +276,7 @@ class DecisionLog:
                 write(name, rows)
         refused = [self._refusal_rows(now, *key, *found) for key, found in self.refusals.items()]
         if sum(map(len, refused)):
-            write("refusals", np.concatenate(refused))
+            write("refusals", joined(refused))
         for books in (self.candidates, self.steps_asked, self.factors, self.refusals):
             books.clear()
         self.is_counted[:] = self.tasks_counted[:] = self.users_counted[:] = False

@@ -75,8 +75,7 @@ class Series:
         running = of_shares(arrays.running_cores, len(arrays.hs06_milli))
         n_shares, n_types, _ = numbers.shape
         rows = SHARES.empty(n_shares * n_types)
-        rows["share"] = np.repeat(np.arange(n_shares), n_types)
-        rows["resource_type"] = np.tile(np.arange(n_types), n_shares)
+        rows["share"], rows["resource_type"] = np.divmod(np.arange(len(rows)), n_types)
         rows["target_hs06"] = np.repeat(targets, n_types)
         rows["running_cores"] = running.sum(axis=0, dtype=np.int64).ravel()
         rows["hs06"] = (running * arrays.queues["corepower"][:, None, None]).sum(axis=0).ravel()

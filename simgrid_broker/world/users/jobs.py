@@ -66,15 +66,15 @@ def count_for_user(world: Arrays, job, status, change):
 def add_work(world: Arrays, rows, place, work):
     """Add running and queued jobs, and running and queued cores, of some rows to `work`, (4, n), each at its place."""
     for k in range(len(rows)):
-        numbers, running, queued, cores = world.user_jobs[rows[k]], 0, 0, 0
-        for queue in range(len(numbers)):
-            running += numbers[queue, RUNNING]
-            queued += numbers[queue, QUEUED] + numbers[queue, THROTTLED]
-            cores += numbers[queue, CORES]
+        row, running, queued, cores = rows[k], 0, 0, 0
+        for queue in range(world.user_jobs.shape[1]):
+            running += world.user_jobs[row, queue, RUNNING]
+            queued += world.user_jobs[row, queue, QUEUED] + world.user_jobs[row, queue, THROTTLED]
+            cores += world.user_jobs[row, queue, CORES]
         work[0, place[k]] += running
         work[1, place[k]] += queued
         work[2, place[k]] += cores
-        work[3, place[k]] += world.user_queued_cores[rows[k]]
+        work[3, place[k]] += world.user_queued_cores[row]
 
 
 class UserRows:
