@@ -153,14 +153,16 @@ def is_missed(world: Arrays, number):
 
 @compiled
 def submit(world: Arrays, numbers, counts, now):
-    """Submit `counts[k]` workers of pseudo-queue `numbers[k]`, then start those that fit."""
+    """Submit `counts[k]` workers of pseudo-queue `numbers[k]`, of any for 0, then start those that fit."""
     for k in range(len(numbers)):
+        if counts[k] == 0:
+            continue
         queue = world.queues[world.pseudo_queues[numbers[k]]["queue"]]
         if queue["batch_latency_s"] > 0 or queue["submission_failures"] > 0:
             for _ in range(counts[k]):
                 if not is_missed(world, numbers[k]):
                     submit_group(world, numbers[k], 1, -1, now)
-        elif counts[k] > 0:
+        else:
             world.worker_accounts[numbers[k]]["n_ever"] += counts[k]
             submit_group(world, numbers[k], counts[k], -1, now)
     for pool in range(len(world.pools)):

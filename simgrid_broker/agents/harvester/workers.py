@@ -55,9 +55,8 @@ def harvester_submitter(control: Control) -> Process:
             failed = harvester.not_submitted(jobs, ends, failed, control.now)
             fabric.take_back(failed, int(JobStatus.FAILED), int(Cause.SITE_ERROR), control.now)
             workers[push] = 0
-        queue, kind = np.nonzero(workers)
-        if len(queue):
-            fabric.submit_workers(harvester.types.pseudo_queue[queue, kind], workers[queue, kind], control.now)
+        if workers.any():
+            fabric.submit_workers(harvester.types.pseudo_queue.ravel(), workers.ravel(), control.now)
             harvester.submitted(workers)
     yield from control.every(control.periods.harvester_submitter, submit, "harvester_submitter")
 
