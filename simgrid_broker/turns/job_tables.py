@@ -33,7 +33,7 @@ from simgrid_broker.turns.task_kinds import ANYWHERE, UNKNOWN, Rows, TaskKinds
 from simgrid_broker.turns.turn import BEGIN, Outcome, go_on
 from simgrid_broker.turns.user_tables import UserTables, Views
 from simgrid_broker.views import PART, Task, Verdict
-from simgrid_broker.world.arrays import N_RAM_LEVELS, ORDERED
+from simgrid_broker.world.arrays import N_RAM_LEVELS, N_STATUS, ORDERED
 from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.jobs.counts import account_of_task, tally_closed
 from simgrid_broker.world.snapshot.tasks import InHand, PlannedMerge
@@ -405,7 +405,7 @@ class JobTables:
             changes=control.books.scouts.changes, waiting=network.waiting, ways_known=network.ways_known,
             links=network.table, **control.world.places.ways(), counts=log.of_jobs, is_counted=log.is_counted,
             ranks=log.steps(DecisionKind.JOB_BROKERAGE, self.brokerage.tags).ranks, times=self.first.times,
-            **statistics)
+            numbers=np.zeros(N_STATUS, np.int64), **statistics)
         self.work = Work(
             **self.state, asked=Asked(best=np.empty(most, np.int64), weight=weight, backlog=backlog, cap=cap),
             keys=luck.keys_of(queues.names), chosen=np.empty(n, np.int64), sizes=np.empty(n, np.int64),
@@ -416,12 +416,10 @@ class JobTables:
     def _statistics(self) -> dict[str, np.ndarray]:
         """The tables that come with the statistics."""
         world, snapshot = self.control.world, self.control.brokers.snapshot
-        by_queue = loads.of_types(snapshot)
         return dict(placed=snapshot.placed, placed_by_type=snapshot.placed_by_type, load_known=snapshot.load_known,
                     load_of_all=loads.load_of_all(world, snapshot), by_share=snapshot.by_share,
-                    by_queue=by_queue, types_known=loads.types_known(snapshot), types_of=self.types_of,
-                    types=self.types, numbers=np.zeros(by_queue.shape[3], np.int64),
-                    nuclei=observe.stores_known(world, snapshot))
+                    by_queue=loads.of_types(snapshot), types_known=loads.types_known(snapshot), types_of=self.types_of,
+                    types=self.types, nuclei=observe.stores_known(world, snapshot))
 
     def _renew_statistics(self) -> None:
         """Take over new statistics."""

@@ -96,7 +96,6 @@ class Analysis(Bundle):
     users: UserFigures
     decides: np.ndarray            # (n_tasks,), whether the jobs of a task go by analysis brokerage in compiled code
     is_fresh: np.ndarray           # (1,), whether storages are shown as old as the statistics
-    load: np.ndarray               # `Snapshot.load`
     first: np.ndarray              # (room, n), first refusals by static rules
     marks: np.ndarray              # (room, n), as in `decide.Tables`
     site: np.ndarray               # (n_queues,)
@@ -338,7 +337,7 @@ def fill_numbers(world, hand, production, analysis, kind, row):
         tables.first[k], tables.marks[k] = analysis.first[first, k], analysis.marks[marks, k]
     load = load_row_of_share(world, production, row)
     for queue in range(len(tables.load)):
-        tables.load[queue] = analysis.load[load, queue]
+        tables.load[queue] = production.tables.load[load, queue]
 
 
 @compiled

@@ -70,8 +70,6 @@ class UserTables:
             self.kinds.forget(self.control.arrays.tasks)
         if new_queues:
             self._bundle()
-        elif new_statistics:
-            self.analysis = self.analysis.with_arrays(load=self.control.brokers.snapshot.load)
         if new_queues or new_statistics:
             self.is_fresh[0] = False
 
@@ -141,6 +139,6 @@ class UserTables:
             **room(n, n_queues, len(brokerage.factors)))
         self.analysis = Analysis(
             tables=self.tables, kinds=self.kinds.tables, users=self.view, decides=self.of_users,
-            is_fresh=self.is_fresh, load=control.brokers.snapshot.load, first=self.first.table, marks=self.marks.table,
+            is_fresh=self.is_fresh, first=self.first.table, marks=self.marks.table,
             site=world.places.site, counts=log.of_users, is_counted=log.users_counted,
             ranks=log.steps(DecisionKind.ANALYSIS_BROKERAGE, brokerage.tags).ranks)
