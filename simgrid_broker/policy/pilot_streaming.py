@@ -54,20 +54,15 @@ def _jobs(status: PilotStatus, waiting: np.ndarray, cores: np.ndarray, need: np.
         return _in_order(status.jobs, status.share_order)
     activated, order = (np.ascontiguousarray(each, np.int64) for each in (status.activated, status.share_order))
     jobs, last = np.empty(np.count_nonzero(activated), WAITING_JOBS), np.full(len(need), -1)
-    if not len(jobs):
-        return jobs
-    jobs = jobs[:list_jobs(activated, order, waiting, cores, need, jobs, last)]
+    if len(jobs):
+        jobs = jobs[:list_jobs(activated, order, waiting, cores, need, jobs, last)]
     queue = np.flatnonzero(last >= 0)
     if status.by_priority is None or not len(queue):
         return jobs
-    looked_up = status.by_priority(queue, last[queue], _most(status, cores, need)[queue])
-    return _in_order(np.concatenate([jobs[last[jobs["queue"]] != jobs["share"]], looked_up]), status.share_order)
-
-
-def _most(status: PilotStatus, cores: np.ndarray, need: np.ndarray) -> np.ndarray:
-    """Most jobs of each queue and type that get a worker before the need is met, (n_queues, n_resource_types)."""
     free = np.maximum(np.asarray(status.workers_queued) - 1, 0)
-    return np.where(cores > 0, free + np.ceil(need[:, None] / np.maximum(cores, 1)).astype(np.int64), 0)
+    most = np.where(cores > 0, free + np.ceil(need[:, None] / np.maximum(cores, 1)).astype(np.int64), 0)
+    looked_up = status.by_priority(queue, last[queue], most[queue])       # more get no worker before the need is met
+    return _in_order(np.concatenate([jobs[last[jobs["queue"]] != jobs["share"]], looked_up]), status.share_order)
 
 
 @compiled
@@ -88,8 +83,7 @@ def list_jobs(activated, order, waiting, cores, need, jobs, last):
                     row = jobs[n]
                     row["queue"], row["share"], row["resource_type"] = queue, share, kind
                     row["priority"], row["number"] = 0, number
-                    n += 1
-                    n_types += 1
+                    n, n_types = n + 1, n_types + 1
                     left -= cores[queue, kind] * max(number - max(waiting[queue, kind] - 1, 0), 0)
                     waiting[queue, kind] -= number
             if left <= 0:

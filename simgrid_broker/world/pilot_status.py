@@ -1,6 +1,6 @@
 """Makes the views of pilot streaming and of Harvester from the tables of the world."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,15 +41,8 @@ def worker_types(arrays: Arrays) -> WorkerTypes:
     return found
 
 
-def by_type(arrays: Arrays, types: WorkerTypes, column: str) -> np.ndarray:
-    """A column of the pseudo-queues, (n_queues, n_types); 0 where a queue has no such type."""
-    values = np.append(arrays.pseudo_queues[column], 0)              # the last one, of type -1
-    return values[types.pseudo_queue]
-
-
 def mean_memory(types: WorkerTypes, workers: np.ndarray) -> np.ndarray:
-    """Memory per core that workers, (..., n_queues, n_types), have asked for, MB, (..., n_queues); NaN without workers.
-    """
+    """Memory per core that workers, (..., n_queues, n_types), asked for, MB, (..., n_queues); NaN without workers."""
     cores = (workers * types.cores).sum(axis=-1)
     return np.where(cores > 0, (workers * types.memory).sum(axis=-1) / np.maximum(cores, 1), np.nan)
 
@@ -62,20 +55,16 @@ def activated_by_type(arrays: Arrays) -> np.ndarray:
     return activated
 
 
-def pilot_status(arrays: Arrays, types: WorkerTypes, activated: np.ndarray, options: Mapping, score: int = 0,
-                 ignore_meanrss: bool = False) -> views.PilotStatus:
-    """View of all queues for pilot streaming; score: resource type for idle queues.
-
-    activated: of `activated_by_type`; options: columns of the view.
-    """
+def pilot_status(arrays: Arrays, types: WorkerTypes, activated: np.ndarray, **columns: Any) -> views.PilotStatus:
+    """View of all queues for pilot streaming; activated: of `activated_by_type`; columns: of the view."""
     queued, running, sums = workers_of(arrays, types)
     memory, memory_running = mean_memory(types, np.array([queued + running, running]))
     return views.PilotStatus(
         running_of_type=running, status=arrays.queues["status"].copy(),
         corecount=arrays.queues["corecount"].astype(np.int64), cores_running=sums["cores_running"],
         cores_queued=sums["cores_queued"], workers_queued=queued, worker_cores=types.cores, activated=activated,
-        share_order=arrays.share_order.copy(), score=score, by_priority=jobs_by_priority(arrays, types),
-        mean_memory=memory, mean_memory_running=memory_running, ignore_meanrss=ignore_meanrss, **options)
+        share_order=arrays.share_order.copy(), by_priority=jobs_by_priority(arrays, types), mean_memory=memory,
+        mean_memory_running=memory_running, **columns)
 
 
 def jobs_by_priority(arrays: Arrays, types: WorkerTypes) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
@@ -144,13 +133,6 @@ def count_job(jobs, oldest, first, n, heap, job):
     row["queue"], row["share"], row["resource_type"] = heap["queue"], heap["share"], heap["resource_type"]
     row["priority"], row["number"], oldest[place] = job["priority"], 1, job["panda_id"]
     return n + 1
-
-
-def worker_status(arrays: Arrays, types: WorkerTypes, **columns: Any) -> views.WorkerStatus:
-    """View of all queues for Harvester; columns: of the view that are Harvester's own or as old as its caches."""
-    queued, running, sums = workers_of(arrays, types)
-    return views.WorkerStatus(queued=queued, running=running, cores=types.cores, memory=types.memory, sums=sums,
-                              **columns)
 
 
 def workers_of(arrays: Arrays, types: WorkerTypes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

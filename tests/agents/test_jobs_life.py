@@ -20,7 +20,7 @@ from simgrid_broker.names import Cause, DecisionKind
 from simgrid_broker.policy.harvester import NO_WORKERS
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.views import PilotStatus
-from simgrid_broker.world.pilot_status import by_type, pilot_status, worker_types
+from simgrid_broker.world.pilot_status import activated_by_type, pilot_status, worker_types, workers_of
 
 GENERATION = (task_source, task_refiner, statistics, job_generator, setupper)
 USERS = dict(label="user")
@@ -270,7 +270,7 @@ def test_queues_without_any_type_of_worker_have_none():
     bench = Bench(scenario({"HERE": dict(cores=1000)}, {"U": MIXED["U"]},
                            resource_types={"MCORE": dict(mincore=5000)}), {})
     assert not len(bench.arrays.pseudo_queues)
-    assert not by_type(bench.arrays, worker_types(bench.arrays), "n_running").any()
+    assert not any(numbers.any() for numbers in workers_of(bench.arrays, worker_types(bench.arrays))[:2])
 
 
 def test_what_pilot_streaming_sees():
@@ -278,7 +278,7 @@ def test_what_pilot_streaming_sees():
     put_job(bench, S.ACTIVATED, queue=0, pseudo_queue=1, resource_type=1)
     put_job(bench, S.ACTIVATED, queue=2, pseudo_queue=5, resource_type=3)
     bench.fabric.submit_workers([1, 5], [200, 3], 0.0)
-    status = pilot_status(bench.arrays, worker_types(bench.arrays), {})
+    status = pilot_status(bench.arrays, worker_types(bench.arrays), activated_by_type(bench.arrays))
     assert status.activated[0, 0].tolist() == [0, 1, 0, 0]
     assert status.activated[1:, 0, 0].tolist() == [0, 1]           # a plain queue has one type of worker, the first
     assert status.cores_running.tolist() == [8 * 125, 0, 0]        # the site is full

@@ -41,7 +41,7 @@ def bench(*jobs) -> Bench:
 
 def view(arrays):
     """What pilot streaming sees."""
-    return pilot_status(arrays, worker_types(arrays), activated_by_type(arrays), {})
+    return pilot_status(arrays, worker_types(arrays), activated_by_type(arrays))
 
 
 @pytest.mark.parametrize(("jobs", "expected"), [

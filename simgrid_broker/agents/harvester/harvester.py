@@ -18,8 +18,8 @@ from simgrid_broker.world.pilot_status import (
     merged,
     queues_whose_mode,
     take_for_workers,
-    worker_status,
     worker_types,
+    workers_of,
 )
 from simgrid_broker.world.queue_tables import modes_of
 from simgrid_broker.world.queues.slots import MissedWorkers
@@ -55,7 +55,7 @@ class Harvester:
         unified = world.arrays.queues["unified"] != 0
         self.fixed: dict[str, Any] = dict(
             limits=self.limits, unified=unified, by_type=unified | self.streaming, option=self._option,
-            max_new_workers=MAX_NEW_WORKERS)
+            max_new_workers=MAX_NEW_WORKERS, cores=self.types.cores, memory=self.types.memory)
         self.counted = np.flatnonzero(sum(queues for mode, queues in self.modes.items() if mode.counts_jobs))
         self.waiting, self.ends = np.zeros(0, WAITING), np.zeros(len(self.push), np.int64)
         self.most_of_type = np.array([self._limits_of_types(queues[queue]) for queue in self.push.tolist()], float)
@@ -100,8 +100,9 @@ class Harvester:
             self._activated, self._status = activated_jobs(arrays, self.counted), arrays.queues["status"].copy()
         if not self.asked.any() and not len(self.counted):
             return None
-        return worker_status(arrays, self.types, asked=self.asked, status=self._status, activated=self._activated,
-                             throttled=self.throttled(now), **self.fixed)
+        queued, running, sums = workers_of(arrays, self.types)
+        return WorkerStatus(asked=self.asked, queued=queued, running=running, sums=sums, status=self._status,
+                            activated=self._activated, throttled=self.throttled(now), **self.fixed)
 
     def _option(self, key: str, default: float) -> np.ndarray:
         """Values of an option of the queues, (n_queues,)."""

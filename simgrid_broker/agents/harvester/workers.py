@@ -17,7 +17,7 @@ from simgrid_broker.ledgers.hourly_sums import Group
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.policy.harvester import CUT_BY, GETS_NONE, UNCUT, adjusted, count_cuts, jobs_to_fetch
 from simgrid_broker.schema import Column, Table
-from simgrid_broker.world.pilot_status import by_type, jobs_of_push
+from simgrid_broker.world.pilot_status import jobs_of_push
 from simgrid_broker.world.queues.slots import AHEAD_S, openings
 
 WORKERS_ASKED = Table("workers_asked", "the cycles of Harvester in one hour in which workers of one PanDA queue and "
@@ -38,8 +38,8 @@ def harvester_submitter(control: Control) -> Process:
     """Submit workers."""
     harvester, fabric, push = control.books.harvester, control.fabric, control.books.harvester.push
     counted = np.zeros((*harvester.types.cores.shape, len(CUT_BY) + 1, 3))
-    asked = control.books.hourly_sums(WORKERS_ASKED, partial(groups_of_workers, counted, by_type(
-        control.arrays, harvester.types, "resource_type")))
+    type_of = np.append(control.arrays.pseudo_queues["resource_type"], 0)[harvester.types.pseudo_queue]
+    asked = control.books.hourly_sums(WORKERS_ASKED, partial(groups_of_workers, counted, type_of))
 
     def submit() -> None:
         seen = harvester.look(control.now)
@@ -83,17 +83,15 @@ def job_fetcher(control: Control) -> Process:
     """Fetch jobs."""
     harvester = control.books.harvester
     push = harvester.push
-
-    numbers, asked, is_asked = np.zeros(len(push), np.int64), np.zeros(len(push), bool), False
+    numbers, asked = np.zeros(len(push), np.int64), np.zeros(len(push), bool)
 
     def fetch() -> None:
-        nonlocal numbers, asked, is_asked
+        nonlocal numbers, asked
         if not control.is_unchanged("job_fetcher", int(control.world.state["n_job_moves"]), control.world.n_moves):
             numbers = jobs_to_fetch(harvester.limits[push], *jobs_of_push(control.arrays, harvester.types, push))
             numbers[GETS_NONE[control.arrays.queues["status"][push]]] = 0
             asked = numbers > 0
-            is_asked = bool(asked.any())
-        if is_asked:
+        if asked.any():
             harvester.fetched(asked, *control.fabric.fetch_jobs(push, harvester.ranges, harvester.most_of_type, numbers,
                                                                 control.now))
     if not len(push):

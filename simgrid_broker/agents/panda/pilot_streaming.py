@@ -24,7 +24,8 @@ def pilot_streaming(control: Control) -> Process:
     types = control.world.vocabularies["resource_types"]
     score = types.index(IDLE_TYPE) if IDLE_TYPE in types else 0
     queues, harvester = control.world.scenario.grid.queues.values(), control.books.harvester
-    options, activated = streaming_options(queues, control.world.scenario.resource_types), np.zeros(0, np.int64)
+    options = dict(streaming_options(queues, control.world.scenario.resource_types), score=score)
+    activated = np.zeros(0, np.int64)
     if COUNTS_MEMORY[control.edition]:
         options |= memory_options(queues, control.world.scenario.resource_types)
 
@@ -32,8 +33,8 @@ def pilot_streaming(control: Control) -> Process:
         nonlocal activated
         if not control.is_unchanged("pilot_streaming", int(control.world.state["n_job_moves"])):
             activated = activated_by_type(control.arrays)
-        status = pilot_status(control.arrays, harvester.types, activated, options, score, ignores_memory(control.cfg))
-        harvester.command(control.policies.pilot_submission(status))
+        harvester.command(control.policies.pilot_submission(pilot_status(
+            control.arrays, harvester.types, activated, ignore_meanrss=ignores_memory(control.cfg), **options)))
     yield from control.every(control.periods.pilot_streaming, stream, "pilots")
 
 

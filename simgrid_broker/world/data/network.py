@@ -298,8 +298,7 @@ class NetworkMetrics:
         """Read the numbers of output files that wait or move on each link to a nucleus."""
         before, self.busy = self.busy, arrays.busy_links[:arrays.state["n_busy_links"][0]].copy()
         for numbers in (before, self.busy):
-            if len(numbers):
-                copy_queues(arrays.links, self.table, self.mapped, self.nuclei, numbers)
+            copy_queues(arrays.links, self.table, self.mapped, self.nuclei, numbers)
         self.forget_ways()
 
     def read_throughput(self, arrays: Arrays, now: float) -> None:

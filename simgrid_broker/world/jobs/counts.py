@@ -34,8 +34,7 @@ NO_CANDIDATE, HAS_OPEN_CANDIDATES = -1, -2
 
 @compiled
 def sum_counts(counts, running_cores, by_share, by_type, by_status, cores):
-    """Sum counts[queue, share, type, status] to by_share[share, status, queue], by_type[share, type, status] and
-    by_status[status, queue], and running_cores[queue, share, type] to cores[queue]."""
+    """Add counts[queue, share, type, status] and running_cores[queue, share, type] to sums, as in `JobSums`."""
     n_queues, n_shares, n_types, _ = counts.shape
     for queue in range(n_queues):
         for share in range(n_shares):
@@ -251,15 +250,14 @@ def queued_and_running(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
 class JobSums(NamedTuple):
     """Sums over the counts of jobs, which remain as they are until a job moves.
 
-    types_by_group: (n_groups, n_types, n_status); by_share, by_type: as of `Snapshot`; placed, placed_by_type: the
-    pending jobs among these; by_status: (n_status, n_queues); cores: of the running ones, (n_queues,).
+    types_by_group: (n_groups, n_types, n_status); by_share, by_type: as of `Snapshot`; pending: of the latter, as an
+    array; by_status: (n_status, n_queues); cores: of the running ones, (n_queues,).
     """
 
     types_by_group: np.ndarray
     by_share: np.ndarray
     by_type: list[list[list[int]]]
-    placed: np.ndarray
-    placed_by_type: np.ndarray
+    pending: np.ndarray
     by_status: np.ndarray
     cores: np.ndarray
 
@@ -267,13 +265,11 @@ class JobSums(NamedTuple):
 def sums_of_jobs(arrays: Arrays) -> JobSums:
     """Sums over the counts as they are now."""
     n_queues, n_groups, n_types, n_status = arrays.counts.shape
-    by_group = np.zeros((n_groups, n_status, n_queues), np.int64)
-    types_by_group = np.zeros((n_groups, n_types, n_status), np.int64)
-    by_status, cores = np.zeros((n_status, n_queues), np.int64), np.zeros(n_queues, np.int64)
+    by_group, types_by_group, by_status, cores = (np.zeros(shape, np.int64) for shape in (
+        (n_groups, n_status, n_queues), (n_groups, n_types, n_status), (n_status, n_queues), n_queues))
     sum_counts(arrays.counts, arrays.running_cores, by_group, types_by_group, by_status, cores)
     by_share, by_type = (of_accounts(sums, len(arrays.hs06_milli)) for sums in (by_group, types_by_group))
-    return JobSums(types_by_group, by_share, by_type.tolist(), by_share[:, PENDING], by_type[:, :, PENDING],
-                   by_status, cores)
+    return JobSums(types_by_group, by_share, by_type.tolist(), by_type[:, :, PENDING], by_status, cores)
 
 
 def take_snapshot(arrays: Arrays, now: float, by_queue: np.ndarray | None = None, in_detail: bool = False,
@@ -286,8 +282,8 @@ def take_snapshot(arrays: Arrays, now: float, by_queue: np.ndarray | None = None
     sums = sums or sums_of_jobs(arrays)
     workers, of_queues = activity(arrays, sums.by_status, sums.cores, now)
     counts = None if by_queue is None else of_accounts(by_queue, len(arrays.hs06_milli), axis=1)
-    return Snapshot(now, counts, sums.by_share, sums.by_type, workers, sums.placed.copy(), sums.placed_by_type.copy(),
-                    of_queues, details=details(arrays) if in_detail else None)
+    return Snapshot(now, counts, sums.by_share, sums.by_type, workers, sums.by_share[:, PENDING].copy(),
+                    sums.pending.copy(), of_queues, details=details(arrays) if in_detail else None)
 
 
 def candidates_left(refused_by: np.ndarray, ranks: np.ndarray,

@@ -18,8 +18,6 @@ S = JobStatus
 RUNNING, TRANSFERRING, ACTIVATED, STARTING = map(int, (S.RUNNING, S.TRANSFERRING, S.ACTIVATED, S.STARTING))
 PARTS = 1 << 20
 """Parts of a unit, MB or kB/s, in which sums over jobs are kept."""
-ACTIVITY = np.dtype([("cores_starting", "i8"), ("idle_s", "f8"), ("n_pilot", "f8")])
-"""Columns of `views.LOAD` that may change though no job moves."""
 
 
 class Details(NamedTuple):
@@ -76,28 +74,26 @@ def activity(arrays: Arrays, by_status: np.ndarray, cores: np.ndarray,
     by_status: (n_status, n_queues) jobs; cores: (n_queues,) in use. Before the run every queue had pilots and started
     jobs. A queue has pilots if a worker holds a slot or a pilot requested a job within PILOTS_OF_S.
     """
-    workers, found = np.zeros(len(cores), np.int64), np.zeros(len(cores), ACTIVITY)
-    asks_jobs = look_at_queues(arrays, by_status[STARTING], float(now), workers, found)
+    workers, (idle_s, n_pilot) = np.zeros(len(cores), np.int64), np.zeros((2, len(cores)))
+    asks_jobs = look_at_queues(arrays, float(now), workers, idle_s, n_pilot)
     columns = dict(running_all=by_status[RUNNING], activated_all=by_status[ACTIVATED], starting_all=by_status[STARTING],
-                   transferring=by_status[TRANSFERRING], cores_running=cores, cores_starting=found["cores_starting"],
-                   idle_s=found["idle_s"], n_pilot=found["n_pilot"])
+                   transferring=by_status[TRANSFERRING], cores_running=cores, idle_s=idle_s, n_pilot=n_pilot,
+                   cores_starting=by_status[STARTING] * arrays.queues["corecount"])
     return workers, columns | _of_jobs(arrays, by_status[RUNNING]) if asks_jobs else columns
 
 
 @compiled
-def look_at_queues(world: Arrays, starting, now, workers, found):
-    """Add submitted and running workers to `workers`, and fill in `found`, of ACTIVITY, 0 before; starting: jobs.
+def look_at_queues(world: Arrays, now, workers, idle_s, n_pilot):
+    """Add submitted and running workers to `workers`, 0 before, and fill in the others, columns of `views.LOAD`.
 
     Returns whether the columns of `_of_jobs` are needed: only for closed storages or tasks with diskIO.
     """
-    for queue in range(len(found)):
-        one, described = found[queue], world.queues[queue]
-        one["cores_starting"] = starting[queue] * described["corecount"]
-        one["idle_s"] = now - max(described["laststart_s"], 0.0)
-        one["n_pilot"] = now - described["lastpilot_s"] <= PILOTS_OF_S
+    for queue in range(len(workers)):
+        idle_s[queue] = now - max(world.queues[queue]["laststart_s"], 0.0)
+        n_pilot[queue] = now - world.queues[queue]["lastpilot_s"] <= PILOTS_OF_S
     for pseudo in world.pseudo_queues:
         workers[pseudo["queue"]] += pseudo["n_submitted"] + pseudo["n_running"]
-        found[pseudo["queue"]]["n_pilot"] += pseudo["n_running"]
+        n_pilot[pseudo["queue"]] += pseudo["n_running"]
     for storage in world.storages:
         if storage["write_wan_off"] == 1:
             return True
