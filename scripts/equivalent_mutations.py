@@ -142,7 +142,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.shares.dispatch.share_order",
      "used / target if target > 0 else NO_TARGET_RATIO -> used / target if target > 0 else NO_TARGET_RATIO + 1"):
         "any ratio above all others",
-    ("policy.harvester.adjusted", "(status.cores.shape[-1], 2) -> (status.cores.shape[-1], 3)"):
+    ("policy.harvester.adjusted", "(shape[-1], 2) -> (shape[-1], 3)"):
         "room, of which two columns are used",
     ("policy.harvester.dynamic", "part < least -> part <= least"): "of equal numbers either is taken",
     ("policy.harvester.scale", "remainders[best, 0] = -1 -> remainders[best, 0] = -2"):
