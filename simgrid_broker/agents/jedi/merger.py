@@ -76,11 +76,8 @@ class Merger:
         self.n_past = self._past()
         tasks = self.control.books.live_tasks.in_status(*SERVED)
         tasks = tasks[self.control.arrays.tasks["mergeoutput"][tasks] != 0]
-        changed = tasks[self._has_changed(tasks)]
-        if len(changed):
-            self._gather(changed)
-        if self.waiting:
-            self._make()
+        self._gather(tasks[self._has_changed(tasks)])
+        self._make()
         self._set_statuses(tasks)
 
     def _has_changed(self, tasks: np.ndarray) -> np.ndarray:
@@ -221,11 +218,11 @@ class Merger:
 
         tasks: rows of tasks whose output is merged, (k,).
         """
-        control, statuses = self.control, self.control.world.statuses
-        rows = tasks[ENDS_BY_MERGING[statuses[tasks]]]
-        status = statuses[rows]
+        control, columns = self.control, self.control.arrays.tasks
+        rows = tasks[ENDS_BY_MERGING[columns["status"][tasks]]]
+        status = columns["status"][rows]
         new = merging.new_status(status, observe.has_other_work(control.arrays, rows, self.others[rows]),
-                                 control.arrays.tasks["n_alive"][rows] > 0)
+                                 columns["n_alive"][rows] > 0)
         for k in np.flatnonzero(new != status).tolist():
             set_status(control.world, int(rows[k]), T(new[k]), control.now)
 

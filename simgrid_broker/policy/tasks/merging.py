@@ -146,9 +146,7 @@ def resource_type(rule, corecount: int, of_task: int, bounds: Sequence[Any]) -> 
 
 def new_status(status: np.ndarray, has_other_work: np.ndarray, merges: np.ndarray) -> np.ndarray:
     """Status that running and merging tasks get, (n,): `running` with other work, else `merging` if there is any."""
-    new = status.copy()
-    new[merges], new[has_other_work] = TaskStatus.MERGING, TaskStatus.RUNNING
-    return new
+    return np.where(has_other_work, TaskStatus.RUNNING, np.where(merges, TaskStatus.MERGING, status))
 
 
 def ready(task: np.ndarray, queue: np.ndarray, site: np.ndarray, chunk: np.ndarray, unmerged: np.ndarray,
