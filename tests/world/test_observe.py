@@ -110,12 +110,14 @@ def test_numbers_of_a_type():
     pytest.param((5, 5, 5), [0, 1, 2], id="then in order of arrival"),
     pytest.param((-5, 0, -(2**31)), [1, 0, 2], id="also below 0"),
 ])
-def test_tasks_by_work_queue(priorities, expected):
+def test_tasks_by_work_queue(priorities, expected, monkeypatch):
     bench = bench_of({}, {}, {}, dict(share=1), {})
     tasks = bench.arrays.tasks
     tasks["status"][:4], tasks["status"][4], tasks["priority"][:3] = T.READY, T.PENDING, priorities
-    found = observe.tasks_by_work_queue(bench.world, np.array([4, 0, 1, 2, 3]))
-    assert {key: rows.tolist() for key, rows in found.items()} == {(0, 0): expected, (1, 0): [3]}
+    for bits in (observe.KEY_BITS, 0):              # at 0 no key has room for every priority there may be
+        monkeypatch.setattr(observe, "KEY_BITS", bits)
+        found = observe.tasks_by_work_queue(bench.world, np.array([4, 0, 1, 2, 3]))
+        assert {key: rows.tolist() for key, rows in found.items()} == {(0, 0): expected, (1, 0): [3]}
 
 
 @pytest.mark.parametrize("said", [dict(status=T.PENDING), dict(status=T.RUNNING, next_chunk=10)])

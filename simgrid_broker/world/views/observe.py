@@ -41,10 +41,10 @@ ACTIVITIES_OF = ("read_lan", "write_wan"), ("write_lan", "read_wan")
 RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING, MERGING = map(int, (
     S.RUNNING, S.ASSIGNED, S.ACTIVATED, S.STARTING, S.DEFINED, S.WAITING, S.MERGING))
 READY, RUNNING_TASK, SCOUTING = int(TaskStatus.READY), int(TaskStatus.RUNNING), int(TaskStatus.SCOUTING)
-PRIORITY_BITS = 33
-"""More bits than a priority has, sign included; what is left of 63 is for work queues and the places of tasks."""
-HALF = 1 << PRIORITY_BITS - 1
-"""Number that lifts every priority, turned round, above 0."""
+PRIORITY_BITS, HIGHEST = 33, 1 << 32
+"""More bits than a priority has, and a number above every one."""
+KEY_BITS = 63
+"""Bits of a key of a task that decide its place among others."""
 
 
 def queues(world: World) -> views.Queues:
@@ -194,13 +194,14 @@ def stores_of_queues(world: World, of_sites: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def generating(world: Arrays, rows, n_types, bits, keys):
+def generating(world: Arrays, rows, n_types, widths, highest, keys):
     """Keys of the tasks of `rows` with input left of which jobs are made into `keys`; returns how many there are.
 
     Their order is by account (share or Resource queue), resource type and priority, the highest first; a scouting task
-    counts with one more (lifecycle reference, section 2.3). The last `bits` are the place in `rows`.
+    counts with one more (lifecycle reference, section 2.3). The last bits are how far the priority is below `highest`,
+    and the place in `rows`; widths: bits of both.
     """
-    n = 0
+    n, (of_priority, of_place) = 0, widths
     for k in range(len(rows)):
         row = rows[k]
         task = world.tasks[row]
@@ -209,24 +210,24 @@ def generating(world: Arrays, rows, n_types, bits, keys):
                 and (task["n_retry"] > 0 or task["next_chunk"] < task["n_jobs"]
                      and staged_inputs(world, row) > task["next_chunk"])):
             place = account_of(world, row) * n_types + task["resource_type"]
-            keys[n] = ((place << PRIORITY_BITS) + HALF - task["priority"] - scouting << bits) + k
+            keys[n] = ((place << of_priority) + highest - task["priority"] - scouting << of_place) + k
             n += 1
     return n
 
 
 @compiled
-def cut_by_work_queue(rows, bits, keys, places, begins):
+def cut_by_work_queue(rows, widths, keys, places, begins):
     """Write the rows of tasks over their sorted keys, and the work queues and where each begins to `places`, `begins`.
 
     Returns how many work queues there are.
     """
-    n = 0
+    n, (of_priority, of_place) = 0, widths
     for k in range(len(keys)):
-        place = keys[k] >> PRIORITY_BITS + bits
+        place = keys[k] >> of_priority + of_place
         if n == 0 or place != places[n - 1]:
             places[n], begins[n] = place, k
             n += 1
-        keys[k] = rows[keys[k] & (1 << bits) - 1]
+        keys[k] = rows[keys[k] & (1 << of_place) - 1]
     return n
 
 
@@ -235,14 +236,18 @@ def tasks_by_work_queue(world: World, rows) -> dict[tuple[int, int], np.ndarray]
 
     Accounts are those of `jobs.counts`: the shares without the tasks of Resource queues, then these.
     """
-    n_types, bits = len(world.scenario.resource_types), len(rows).bit_length()
+    n_types, highest, widths = len(world.scenario.resource_types), HIGHEST, (PRIORITY_BITS, len(rows).bit_length())
+    if (world.arrays.counts.shape[1] * n_types << sum(widths)).bit_length() > KEY_BITS and len(rows):
+        priorities = world.arrays.tasks["priority"][rows]
+        highest = int(priorities.max()) + 1                                 # of a scouting task
+        widths = (highest - int(priorities.min())).bit_length(), widths[1]
     keys = np.empty(len(rows), np.int64)
-    keys = keys[:generating(world.arrays, rows, n_types, bits, keys)]
+    keys = keys[:generating(world.arrays, rows, n_types, widths, highest, keys)]
     if not len(keys):
         return {}
     keys.sort()                      # several times as fast as numbers by their keys
     places, begins = np.empty((2, len(keys)), np.int64)
-    n = cut_by_work_queue(rows, bits, keys, places, begins)
+    n = cut_by_work_queue(rows, widths, keys, places, begins)
     cuts = [*begins[:n].tolist(), len(keys)]
     return {divmod(place, n_types): keys[cuts[k]:cuts[k + 1]] for k, place in enumerate(places[:n].tolist())}
 
