@@ -180,6 +180,10 @@ EXAMPLES = {
     "incident_status": (*incident(what="queue_status", queue="CERN", status="onlin"),
                         ("incidents[0].status", "online")),
     "share_of_command": (*incident(what="task_share", task=1, share="Production"), ("incidents[0].share", None)),
+    "share_of_command: a partition of work queues": (
+        (), {"work_queues": [{"name": "P", "function": "partition", "share": 1},
+                             {"name": "Q", "partition": "P", "share": 1, "order": 1, "criteria": "coreCount > 0"}],
+             "incidents": [{"at": "1h", "what": "task_share", "task": 1, "share": "P"}]}, ("incidents[0].share", None)),
     "incident_on_link_to_itself": (*incident(what="link_outage", source="BNL", destination="BNL"),
                                    ("incidents[0].destination", None)),
     "command_options": (*incident(what="task_command", task=1, command="pause", soft=True),

@@ -47,7 +47,7 @@ def command_options(scenario: Scenario) -> Iterator[Finding]:
 
 def share_of_command(scenario: Scenario) -> Iterator[Finding]:
     """A task goes to a share that takes tasks."""
-    inner = [share.name for _, share in shares_with_keys(scenario.shares) if share.children]
+    inner = [share.name for _, share in shares_with_keys(scenario.shares_in_use) if share.children]
     for key, incident in _of_kind(scenario, "task_share"):
         if incident.share in inner:
             yield Finding((*key, "share"), incident.share, "expected a share without children, as only those take "
