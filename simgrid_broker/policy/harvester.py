@@ -61,9 +61,9 @@ def adjusted(status: WorkerStatus, modes: Mapping[WorkerMode, np.ndarray],
             keeps |= queues
     closed = GETS_NONE[np.asarray(status.status)] | status.throttled
     adjust((closed, np.asarray(status.by_type), np.asarray(status.unified), keeps), SWAPS_REQUESTS[edition],
-           (status.queued, status.running, status.cores, status.memory, wanted, status.asked),
-           (status.limits, status.sums),
-           float(status.max_new_workers), (workers, submitted, np.empty((shape[-1], 2), np.int64)))
+           (status.queued, status.running, status.cores, status.memory), (wanted, status.asked),
+           (status.limits, status.sums), float(status.max_new_workers),
+           (workers, submitted, np.empty((shape[-1], 2), np.int64)))
     return submitted, workers
 
 
@@ -77,21 +77,21 @@ def wanted_by(mode: WorkerMode, status: WorkerStatus) -> np.ndarray:
 
 
 @compiled
-def adjust(flags, swaps, numbers, limits_and_sums, max_new, found):
+def adjust(flags, swaps, numbers, wishes, limits_and_sums, max_new, found):
     """Fill in what `adjusted` returns, the first two of `found`, 0 before; the third is room for the calculation.
 
     flags: whether queues get none, workers are counted by type, queues are unified, and keep the numbers asked for,
-    (n_queues,) each; swaps: as SWAPS_REQUESTS; numbers: queued and running workers, cores and memory of one, workers
-    wanted and asked for, (n_queues, n_types) each; max_new: 0 = unlimited.
+    (n_queues,) each; swaps: as SWAPS_REQUESTS; numbers: queued and running workers, cores and memory of one; wishes:
+    workers wanted and asked for; both (n_queues, n_types) each; max_new: 0 = unlimited.
     """
-    closed, by_type, unified, keeps = flags
+    (closed, by_type, unified, keeps), (wanted, asked) = flags, wishes
     (limits, sums), (workers, submitted, remainders) = limits_and_sums, found
     for queue in range(len(closed)):
         limit, types = limits[queue], workers[queue]
         for kind in range(len(types)):
             types[kind]["cut_by"] = CLOSED if closed[queue] else UNCUT
-            types[kind]["wanted"] = numbers[4][queue, kind]
-            types[kind]["kept"] = numbers[5][queue, kind] if keeps[queue] else 0
+            types[kind]["wanted"] = wanted[queue, kind]
+            types[kind]["kept"] = asked[queue, kind] if keeps[queue] else 0
         if wants_none(types):
             continue
         take_numbers(types, queue, numbers, swaps and not unified[queue])
@@ -129,7 +129,7 @@ def wants_none(types):
 @compiled
 def take_numbers(types, queue, numbers, swapped):
     """Fill in the workers of each type of a queue, and what limits count for one; numbers: as of `adjust`."""
-    queued, running, cores, memory, _, _ = numbers
+    queued, running, cores, memory = numbers
     for kind in range(len(types)):
         each = types[kind]
         each["queued"], each["running"] = queued[queue, kind], running[queue, kind]

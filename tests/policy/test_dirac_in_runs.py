@@ -65,13 +65,14 @@ def test_task_queues_of_which_only_the_number_of_jobs_is_known(edition, expected
 @pytest.mark.parametrize(("edition", "looks"), [
     pytest.param(DEPLOYED, [(0, [5, 0], 1), (120, [4, 0], 0), (240, [4, 1], 1), (360, [4, 0], 1), (540, [4, 0], 0),
                             (541, [4, 0], 1), (600, [4, 0], 0)], id="jobs or none, and 300 s without any"),
-    pytest.param(DOCUMENTED, [(0, [5, 0], 1), (120, [5, 0], 0), (240, [4, 0], 1)], id="their number"),
+    pytest.param(DOCUMENTED, [(0, [5, 0], 1), (120, [5, 0], 0), (240, [4, 0], 1),
+                              (360, [0, 4], 1), (480, [0, 4], 0)], id="their number, and which have jobs"),
 ])
 def test_priorities_are_computed_again_when_what_they_depend_on_has_changed(edition, looks, monkeypatch):
     central, computed = CentralQueue.__new__(CentralQueue), []
     single, lists = ("a", "g", "")[:len(edition.single)], tuple(frozenset() for _ in edition.lists)
     vars(central).update(
-        edition=edition, usage=None, correctors=(), groups={}, seen=(), world=SimpleNamespace(),
+        edition=edition, usage=None, correctors=(), groups={}, basis=(), world=SimpleNamespace(),
         queues=[CountedQueue(Identity(single, cpu_class, lists)) for cpu_class in edition.cpu_classes[:2]],
         fabric=SimpleNamespace(set_task_queue_priorities=lambda numbers, priorities: computed.append(priorities)))
     monkeypatch.setattr(dispatch, "AWAKE", False)

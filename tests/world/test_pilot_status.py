@@ -40,7 +40,7 @@ def bench(*jobs) -> Bench:
 
 
 def view(arrays):
-    """What pilot streaming sees."""
+    """View of pilot streaming."""
     return pilot_status(arrays, worker_types(arrays), activated_by_type(arrays))
 
 

@@ -34,8 +34,7 @@ RULES = itemgetter(*((SPLITTING.dtype.names or ()).index(name.lower()) for name 
 
 
 class Scouts:
-    """Tasks that are or were scouting; claims: of these on arrival, by row; is_forced: avalanche was asked for before.
-    """
+    """Tasks that are or were scouting; claims: of these on arrival, by row; is_forced: avalanche was asked for."""
 
     def __init__(self, world: World, fabric: Fabric, policies: Policies, retry_module: RetryModule):
         self.world, self.policies, self.retry_module = world, policies, retry_module

@@ -38,15 +38,15 @@ RESULTS = {"fail": int(JobStatus.FAILED), "close": int(JobStatus.CLOSED), "cance
 def copy_archive(control: Control) -> Process:
     """Apply the timeout rules and the rebrokerages."""
     turns = rebrokerages(control) if control.policies.dispatch.binds_jobs else {}
-    read: tuple[Gdpconfig | None, bool] = None, False
+    basis: tuple[Gdpconfig | None, bool] = None, False
     in_force: Sequence[TimeoutRule] = ()
 
     def look() -> None:
-        nonlocal read, in_force
+        nonlocal basis, in_force
         if control.world.free_rows("jobs") == len(control.arrays.jobs):
             return
-        if read[0] is not control.cfg or read[1] != control.books.has_orphans:
-            read, in_force = (control.cfg, control.books.has_orphans), rules_in_force(control)
+        if basis[0] is not control.cfg or basis[1] != control.books.has_orphans:
+            basis, in_force = (control.cfg, control.books.has_orphans), rules_in_force(control)
         rows, broken = overdue(control, in_force)
         for stage in range(len(STAGES)):
             apply(control, in_force, stage, rows, broken)

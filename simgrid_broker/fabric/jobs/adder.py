@@ -83,8 +83,7 @@ def add_jobs(world: Arrays, order, now):
 
 
 def by_subdataset(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
-    """Positions in the Adder's inbox grouped by task, site and sub-dataset, otherwise in order; rows: of its jobs.
-    """
+    """Positions of the jobs in the Adder's inbox, `rows`, grouped by task, site and sub-dataset, else in order."""
     if len(rows) == 1:
         return np.zeros(1, np.int64)
     site = arrays.queues["site"][arrays.jobs["queue"][rows]]

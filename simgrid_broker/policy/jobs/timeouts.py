@@ -62,7 +62,7 @@ WATCHER_S = 1 * HOUR
 IDLE_S = 2 * HOUR
 """A queue where no job started for this long is idle; source: PanDA brokerage documentation, Timeout Rules."""
 IS_DEAD = np.isin(np.arange(len(QueueStatus)), (QueueStatus.TEST, QueueStatus.OFFLINE))
-"""Statuses of a queue that count as idle; source: the same."""
+"""True for the statuses of a queue that count as idle; source: the same."""
 TRANSTIMEHI_S, TRANSTIMELO_S = 2 * DAY, 6 * DAY
 """Limits of the deployed edition in place of CRIC's transtimehi and transtimelo; source: lifecycle reference, 4.3."""
 

@@ -92,8 +92,8 @@ class CountedQueue(TaskQueue):
 
 
 class CentralQueue:
-    """All task queues of a run; n_classes: CPU classes that a new pilot of each pseudo-queue reaches, (n,); seen: what
-    priorities were last computed of."""
+    """All task queues of a run; n_classes: CPU classes that a new pilot of each pseudo-queue reaches, (n,); basis: of
+    the priorities as they are."""
 
     def __init__(self, world: World, fabric: Fabric):
         self.world, self.fabric = world, fabric
@@ -101,7 +101,7 @@ class CentralQueue:
         edition = DIRAC_EDITIONS[world.scenario.edition]
         weight: Callable[..., float] = lru_cache(1024)(edition.weight)
         self.edition = replace(edition, cpu_classes=cpu_classes(edition, scheduling), weight=weight)
-        self.seen: tuple = ()
+        self.basis: tuple = ()
         self.queues: list[CountedQueue] = []
         self.number_of: dict[Identity, int] = {}
         self.of_group = defaultdict[str, list[int]](list)
@@ -150,8 +150,8 @@ class CentralQueue:
         grace = EMPTY_FOR[self.edition.name]
         known = [queue for queue in queues if queue.jobs or now - queue.left_s <= grace]
         weights = [self.edition.weight(queue.numbers()) if queue.jobs else 0.0 for queue in known]
-        before, self.seen = self.seen, (group, known, weights, self.usage and self.usage.read_s)
-        if self.seen == before and not AWAKE:
+        before, self.basis = self.basis, (group, known, weights, self.usage and self.usage.read_s)
+        if self.basis == before and not AWAKE:
             return
         compute_priorities(known, self.groups, self.edition, self._corrected)
         self.fabric.set_task_queue_priorities(numbers, np.array([queue.priority for queue in queues]))
