@@ -114,12 +114,11 @@ def _by_input(case: dict, cfg, after: list[dict], of_tasks: np.ndarray, owners: 
     parts = {(owners.index(_owner(job)), _is_prestaging(job), job["dispatchDBlock"]) for job in waiting}
     owner = np.array([number for number, *_ in parts], np.int64)
     size = np.array([(sizes[name] * tape, sizes[name] * (not tape)) for _, tape, name in parts], float).reshape(-1, 2)
-    known, _, moving = limits.by_owner(owner, size)
-    above = [known[over] for over in limits.moves_too_much(moving, cfg, case["edition"])]
-    waits = {job["jediTaskID"] for job in waiting if owners.index(_owner(job)) in above[not _is_prestaging(job)]}
+    above = limits.moves_too_much(limits.by_owner(owner, size, len(owners)), cfg, case["edition"])
+    waits = {job["jediTaskID"] for job in waiting if above[not _is_prestaging(job)][owners.index(_owner(job))]}
     seen = _seen(after)
     _change(after, limits.throttled_for_input(seen, np.array([task["jediTaskID"] in waits for task in after], bool)),
-            limits.released_for_input(seen, limits.Moving(*(np.isin(of_tasks, over) for over in above))))
+            limits.released_for_input(seen, limits.Moving(*(over[of_tasks] for over in above))))
 
 
 def _is_prestaging(job: dict) -> bool:

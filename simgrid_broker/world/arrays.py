@@ -319,6 +319,7 @@ class Arrays(Bundle):
     jobs: Records
     job_times: np.ndarray          # (n_rows, n_status), s, NaN = never; of free rows anything
     transfers: Records
+    user_input: np.ndarray         # (n_rows,) bool, which of `transfers` are input of users, close together for scans
     subdatasets: Records
     retries: Records
     submissions: Records

@@ -260,7 +260,7 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
         ages=np.zeros(n_jobs, arrays.AGE), job_files=np.zeros(n_jobs, arrays.JOB_FILES),
         event_jobs=np.zeros(0, arrays.EVENT_JOB), event_ranges=np.zeros(0, RANGE), event_chunks=np.zeros(0, CHUNK),
         event_state=np.zeros(5, np.int64), ranges_found=np.zeros(4096, np.int64),
-        transfers=TRANSFERS.empty(FIRST_ROWS),
+        transfers=TRANSFERS.empty(FIRST_ROWS), user_input=np.zeros(FIRST_ROWS, bool),
         retries=np.zeros(FIRST_ROWS, arrays.RETRY), subdatasets=np.zeros(FIRST_ROWS, arrays.SUBDATASET),
         submissions=np.zeros(FIRST_ROWS, arrays.SUBMISSION),
         events=np.zeros(6 * FIRST_ROWS + total_cores, arrays.EVENT),

@@ -236,6 +236,8 @@ class World:
         self._lengthen(name, new)
         if name == "replicas":
             self.arrays.replicas["dataset"][old:] = -1
+        if name == "transfers":
+            self._lengthen("user_input", new)
         if name == "jobs":
             for parallel in OF_JOBS:
                 self._lengthen(parallel, new)

@@ -9,6 +9,7 @@ from builders import S, Stage, T, put_job, put_task, scenario
 from simgrid_broker.agents.run.timeline import task_source
 from simgrid_broker.agents.users.analysis_watch_dog import AnalysisWatchDog, analysis_watch_dog
 from simgrid_broker.agents.users.metric_collector import MetricCollector, metric_collector, task_evaluator
+from simgrid_broker.fabric.transfers.rows import empty_transfer
 from simgrid_broker.names import Activity, Cause, SiteClass, TaskClass, ThrottledBy, TransferKind
 from simgrid_broker.policy.users.classes import FEW_LONG, WINDOW_S
 from simgrid_broker.policy.users.limits import WAIT_S
@@ -17,7 +18,6 @@ from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.world.invariants import broken
 from simgrid_broker.world.jobs.loads import queued_power
 from simgrid_broker.world.jobs.transitions import move
-from simgrid_broker.world.rows import take_transfer
 from simgrid_broker.world.tasks.transitions import set_status
 from simgrid_broker.world.users.jobs import ACTIVE, CORES, FIRST_USER_ROWS, QUEUED, RUNNING, THROTTLED
 from simgrid_broker.world.users.metrics import FIRST_ENDS, Ends, Starts, note_use
@@ -387,13 +387,11 @@ def test_starts_are_counted_between_six_hours_and_five_minutes_ago():
     assert len(starts.samples) <= 26
 
 
-def moving_input(stage, size, task=0, kind=Activity.ANALYSIS_INPUT) -> int:
-    """Row of a transfer of input from the first site for the jobs of a task."""
+def moving_input(stage, size, task=0, activity=Activity.ANALYSIS_INPUT, kind=TransferKind.INPUT) -> int:
+    """Row of a transfer, of input unless told otherwise, from the first site for the jobs of a task."""
     arrays = stage.arrays
-    row = int(take_transfer(arrays))
-    transfer = arrays.transfers[row]
-    transfer["jeditaskid"], transfer["bytes"] = arrays.tasks["jeditaskid"][task], size
-    transfer["kind"], transfer["activity"], transfer["source"] = TransferKind.INPUT, kind, 0
+    row = int(empty_transfer(arrays, kind, activity, 0, 0, stage.now))
+    arrays.transfers["jeditaskid"][row], arrays.transfers["bytes"][row] = arrays.tasks["jeditaskid"][task], size
     return row
 
 
@@ -409,7 +407,8 @@ def test_running_tasks_of_a_user_with_too_much_input_under_way_are_throttled(edi
                      edition=edition, gdpconfig={"USER_PRESTAGE_LIMIT": 10, "USER_TRANSFER_LIMIT": 50})
     stage.arrays.replicas["tape"][:] = on_tape
     moving_input(stage, 30e9)
-    moving_input(stage, 1e12, task=2, kind=Activity.PRODUCTION_INPUT)
+    moving_input(stage, 1e12, 2, Activity.PRODUCTION_INPUT)
+    moving_input(stage, 1e12, 2, kind=TransferKind.READING)
     stage.run(130.0)
     assert stage.arrays.tasks["throttled_by"].tolist() == [by, ThrottledBy.NONE, ThrottledBy.NONE]
     assert stage.task() == ("throttled" if by else "running")

@@ -118,28 +118,28 @@ class AnalysisWatchDog:
                                      user_limits.least_bytes(control.cfg))
         if not len(rows) and not len(held):
             return
-        owners, place, moving = user_limits.by_owner(self._owners(rows), size)
-        above = user_limits.moves_too_much(moving, control.cfg, control.edition)
+        owners, n_owners = self._owners(rows), len(control.world.user_rows.is_group) + 1
+        above = user_limits.moves_too_much(user_limits.by_owner(owners, size, n_owners), control.cfg, control.edition)
         if len(held):
-            too_much = np.zeros((2, len(control.world.user_rows.is_group) + 1), bool)      # last: of no account
-            for kind, over in zip(too_much, above, strict=True):
-                kind[owners[over]] = True
-            of_held = Moving(*too_much[:, self._owners(held)])
-            self._release(held, user_limits.released_for_input(self._seen(held), of_held), FOR_INPUT)
-        if not np.any(above):
+            of_held = self._owners(held)
+            self._release(held, user_limits.released_for_input(
+                self._seen(held), Moving(*(over[of_held] for over in above))), FOR_INPUT)
+        if not any(over.any() for over in above):
             return
         causes = np.full(len(tasks), ThrottledBy.NONE, np.int64)
         for cause, over, moved in reversed([*zip(FOR_INPUT, above, size.T, strict=True)]):
-            causes[rows[over[place] & (moved > 0)]] = cause                    # of two causes the first one counts
+            causes[rows[over[owners] & (moved > 0)]] = cause                   # of two causes the first one counts
         running = control.books.live_tasks.in_status(T.RUNNING)
-        chosen = running[user_limits.throttled_for_input(self._seen(running), causes[running] != ThrottledBy.NONE)]
+        concerned = running[causes[running] != ThrottledBy.NONE]
+        chosen = concerned[user_limits.throttled_for_input(self._seen(concerned), np.ones(len(concerned), bool))]
         self._throttle(chosen, causes[chosen])
 
     def _owners(self, rows: np.ndarray) -> np.ndarray:
-        """Whose input that of tasks is, (n,): a working group's or a user's, as documented always a user's."""
-        tasks = self.control.arrays.tasks
+        """Whose input that of tasks is, (n,): a working group's or a user's, as documented always a user's; behind all
+        accounts, without one."""
+        tasks, user_rows = self.control.arrays.tasks, self.control.world.user_rows
         apart = user_limits.TERMS[self.control.edition].moving_apart
-        return self.control.world.user_rows.accounts(tasks, rows) if apart else tasks["user"][rows]
+        return user_rows.accounts(tasks, rows) % (len(user_rows.is_group) + 1) if apart else tasks["user"][rows]
 
     def _look_at_work(self, present: np.ndarray) -> None:
         """Throttle tasks of owners above a limit of jobs or cores, until they are far below all; present: as there."""

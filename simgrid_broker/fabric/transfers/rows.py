@@ -12,6 +12,7 @@ from simgrid_broker.world.rows import next_place, release_transfer, take_transfe
 OUTBOX = GROWING.index("done_transfers")
 EXPRESS, STAGING = int(names.Activity.EXPRESS), int(names.Activity.STAGING)
 PRODUCTION_INPUT, ANALYSIS_INPUT = int(names.Activity.PRODUCTION_INPUT), int(names.Activity.ANALYSIS_INPUT)
+INPUT = int(names.TransferKind.INPUT)
 
 FAR = 1000.0
 """Distance by which tape is further away than any site for a task whose input is staged before."""
@@ -33,6 +34,7 @@ def empty_transfer(world: Arrays, kind, activity, source, destination, now):
     row = take_transfer(world)
     transfer = world.transfers[row]
     transfer["kind"], transfer["activity"] = kind, activity
+    world.user_input[row] = activity == ANALYSIS_INPUT and kind == INPUT
     transfer["source"], transfer["destination"] = source, destination
     transfer["link"] = source * len(world.sites) + destination
     transfer["dataset"] = transfer["subdataset"] = -1

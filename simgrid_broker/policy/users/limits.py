@@ -285,14 +285,9 @@ def counts_after(now: float, edition: str) -> float:
     return now - YOUNG_S if TERMS[edition].moving_apart else -np.inf
 
 
-def by_owner(owner: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray, Moving]:
-    """Owners with input on its way, the place of each part among them, and their sums.
-
-    owner: of each part, (k,); size: its bytes from tape and from disk, (k, 2).
-    """
-    owners, place = np.unique(owner, return_inverse=True)
-    place = place.ravel()
-    return owners, place, Moving(*(np.bincount(place, part, len(owners)) for part in size.T))
+def by_owner(owner: np.ndarray, size: np.ndarray, n_owners: int) -> Moving:
+    """Input on its way to each owner; owner: of each part of it, (k,); size: its bytes from tape and disk, (k, 2)."""
+    return Moving(*(np.bincount(owner, part, n_owners) for part in size.T))
 
 
 def moves_too_much(moving: Moving, cfg: Gdpconfig, edition: str) -> Moving:

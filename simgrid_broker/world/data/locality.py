@@ -7,14 +7,13 @@ Simplified: the table is always current; in JEDI it is written every 12 hours.
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.names import COMPLETE, Activity, TransferKind
+from simgrid_broker.names import COMPLETE
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.data.datasets import datasets_of
 from simgrid_broker.world.world import World
 
 NONE = np.zeros(0, np.int64), np.zeros((0, 2))
 """No task with input on its way."""
-ANALYSIS_INPUT, INPUT = int(Activity.ANALYSIS_INPUT), int(TransferKind.INPUT)
 
 
 def endpoints_with_input(arrays: Arrays, row: int) -> set[int]:
@@ -50,36 +49,32 @@ def input_under_way(world: World, after_s: float, least: float = 0.0) -> tuple[n
     if not n_used:
         return NONE
     of, moved = np.empty(n_used, np.int64), np.empty(n_used)
-    n = find_moving(world.arrays, n_sites, n_used, after_s, of, moved)
+    n = find_moving(world.arrays, n_sites, after_s, of, moved)
     if moved[:n].sum() <= least:
         return NONE
     ways, place = np.unique(of[:n], return_inverse=True)
     size = np.bincount(place, moved[:n], len(ways))
     rows = np.array([world.row_of.get(task, -1) for task in (ways // n_sites).tolist()], np.int64)
-    rows, size, source = rows[rows >= 0], size[rows >= 0], (ways % n_sites)[rows >= 0]
+    known = rows >= 0
+    rows, size, source = rows[known], size[known], (ways % n_sites)[known]
     tape = np.empty(len(rows), bool)
     find_on_tape(world.arrays, rows, source, tape)
     return rows, np.stack([size * tape, size * ~tape], axis=1)
 
 
 @compiled
-def find_moving(world: Arrays, n_sites, n_used, after_s, of, moved):
+def find_moving(world: Arrays, n_sites, after_s, of, moved):
     """Write task and source of each transfer of input of users as one number into `of`, and its bytes into `moved`.
 
-    after_s: time after which they were asked for; n_used: rows of the table that are in use; it does not look behind
-    the last of them. Returns how many such transfers there are; the order of these numbers is that of task and source.
+    after_s: time after which they were asked for. Returns how many such transfers there are; the order of these
+    numbers is that of task and source.
     """
-    n, seen = 0, 0
+    n = 0
     for row in range(len(world.transfers)):
-        if seen == n_used:
-            break
         transfer = world.transfers[row]
-        if transfer["transfer_id"] > 0:
-            seen += 1
-            if (transfer["activity"] == ANALYSIS_INPUT and transfer["kind"] == INPUT
-                    and transfer["submitted_s"] > after_s):
-                of[n], moved[n] = transfer["jeditaskid"] * n_sites + transfer["source"], transfer["bytes"]
-                n += 1
+        if world.user_input[row] and transfer["transfer_id"] > 0 and transfer["submitted_s"] > after_s:
+            of[n], moved[n] = transfer["jeditaskid"] * n_sites + transfer["source"], transfer["bytes"]
+            n += 1
     return n
 
 
