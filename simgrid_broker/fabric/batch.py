@@ -243,7 +243,7 @@ def jobs_left(arrays: Arrays) -> np.ndarray:
 
 @compiled
 def submit_for_jobs(world: Arrays, jobs, ends, now, failed):
-    """Submit one worker for each of the starting jobs, (n,) of WAITING, that wait for one, queue by queue.
+    """Submit one worker for each of the starting jobs, (n,) of FETCHED, that wait for one, queue by queue.
 
     ends: where those of each queue end; after each queue with jobs the workers that fit are started. A job whose worker
     cannot be submitted is written to `failed`, (n,); returns the number of these.

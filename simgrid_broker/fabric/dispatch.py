@@ -222,7 +222,7 @@ class Request(NamedTuple):
     most: np.ndarray               # (k, n_types), starting and running jobs of each type at which no more come
     numbers: np.ndarray            # (k,), jobs wanted for each
     room: np.ndarray               # (n_types,), jobs of each pseudo-queue of one queue that may still come
-    jobs: np.ndarray               # (n,) of WAITING, the result
+    jobs: np.ndarray               # (n,) of FETCHED, the result
     ends: np.ndarray               # (k,), the result: where the jobs of each queue end in `jobs`
 
 
@@ -293,7 +293,9 @@ def fetch_for_queue(world: Arrays, request: Request, k, n, now):
         move(world, best, SENT, now)
         move(world, best, STARTING, now)
         job["slot"] = NO_WORKER_YET
-        request.jobs[place]["row"], request.jobs[place]["panda_id"] = best, job["panda_id"]
+        one = request.jobs[place]
+        one["row"], one["panda_id"] = best, job["panda_id"]
+        one["resource_type"] = max(world.pseudo_queues[job["pseudo_queue"]]["resource_type"], 0)
     return n + request.numbers[k]
 
 

@@ -19,7 +19,7 @@ from simgrid_broker.fabric.task_queues import set_priority
 from simgrid_broker.fabric.transfers import links
 from simgrid_broker.fabric.transfers.network import Shipment, follow_rule, send_staged
 from simgrid_broker.names import RANKED, JobStatus
-from simgrid_broker.world.arrays import JOB_INPUT, ORDERED, TIMEOUT_SCAN, WAITING
+from simgrid_broker.world.arrays import FETCHED, JOB_INPUT, ORDERED, TIMEOUT_SCAN
 from simgrid_broker.world.data.network import Rule
 from simgrid_broker.world.jobs.transitions import raise_fault
 from simgrid_broker.world.task_queues import draw_tables, longer_tables
@@ -189,7 +189,7 @@ class Fabric:
         self._call_with_room(batch.submit, np.asarray(numbers, np.int32), counts, now, submissions=int(counts.sum()))
 
     def submit_for_jobs(self, jobs: np.ndarray, ends: np.ndarray, now: float) -> np.ndarray:
-        """Submit a worker for each starting job, (n,) of WAITING; returns the rows of those for which that failed.
+        """Submit a worker for each starting job, (n,) of FETCHED; returns the rows of those for which that failed.
 
         ends: where those of each queue end, ascending.
         """
@@ -217,9 +217,9 @@ class Fabric:
 
     def fetch_jobs(self, queues: np.ndarray, ranges: np.ndarray, most: np.ndarray, numbers: np.ndarray,
                    now: float) -> tuple[np.ndarray, np.ndarray]:
-        """Fetch jobs of queues: (n,) of WAITING, and where those of each queue end; arguments as of a `Request`."""
+        """Fetch jobs of queues: (n,) of FETCHED, and where those of each queue end; arguments as of a `Request`."""
         request = Request(queues=queues, ranges=ranges, most=most, numbers=numbers, room=np.empty(most.shape[1]),
-                          jobs=np.empty(int(numbers.sum()), WAITING), ends=np.empty(len(queues), np.int64))
+                          jobs=np.empty(int(numbers.sum()), FETCHED), ends=np.empty(len(queues), np.int64))
         self._call(fetch_jobs, request, now)
         return request.jobs[:request.ends[-1]], request.ends
 

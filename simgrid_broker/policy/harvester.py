@@ -52,17 +52,16 @@ def adjusted(status: WorkerStatus, modes: Mapping[WorkerMode, np.ndarray],
 
     Source: lifecycle reference, section 5.4; Harvester, `WorkerAdjuster.define_num_workers`.
     """
-    shape = status.cores.shape
-    wanted, workers, submitted = np.zeros(shape), np.zeros(shape, WORKERS), np.zeros(shape, np.int64)
-    keeps = np.zeros(len(wanted), bool)
+    shape, keeps = status.cores.shape, np.zeros(len(status.cores), bool)
+    wanted, workers, submitted = np.array(status.asked, float), np.zeros(shape, WORKERS), np.zeros(shape, np.int64)
     for mode, queues in modes.items():
-        np.copyto(wanted, wanted_by(mode, status), where=queues[:, None])
+        if (of_mode := wanted_by(mode, status)) is not status.asked:
+            np.copyto(wanted, of_mode, where=queues[:, None])
         if KEEPS_ASKED[edition] and (mode.asked_by_server or not mode.fetches_jobs):
             keeps |= queues
-    closed = GETS_NONE[np.asarray(status.status)] | status.throttled
-    adjust((closed, np.asarray(status.by_type), np.asarray(status.unified), keeps), SWAPS_REQUESTS[edition],
-           (status.queued, status.running, status.cores, status.memory), (wanted, status.asked),
-           (status.limits, status.sums), float(status.max_new_workers),
+    adjust((np.asarray(status.status, np.int8), status.throttled, status.by_type, status.unified, keeps),
+           SWAPS_REQUESTS[edition], (status.queued, status.running, status.cores, status.memory),
+           (wanted, status.asked), (status.limits, status.sums), float(status.max_new_workers),
            (workers, submitted, np.empty((shape[-1], 2), np.int64)))
     return submitted, workers
 
@@ -70,6 +69,8 @@ def adjusted(status: WorkerStatus, modes: Mapping[WorkerMode, np.ndarray],
 def wanted_by(mode: WorkerMode, status: WorkerStatus) -> np.ndarray:
     """Workers that a mode wants; raises PluginError unless it gives numbers from 0 on, (n_queues, n_types)."""
     wanted = np.asarray(mode.wanted(status))
+    if wanted is status.asked:
+        return wanted
     if wanted.shape != status.cores.shape or wanted.dtype.kind not in "iuf" or not (wanted >= 0).all():
         raise PluginError(f"{mode.name!r} (worker mode) must want numbers of workers from 0 on, "
                           f"(n_queues, n_resource_types), not {' '.join(repr(wanted).split())[:200]}")
@@ -80,22 +81,22 @@ def wanted_by(mode: WorkerMode, status: WorkerStatus) -> np.ndarray:
 def adjust(flags, swaps, numbers, wishes, limits_and_sums, max_new, found):
     """Fill in what `adjusted` returns, the first two of `found`, 0 before; the third is room for the calculation.
 
-    flags: whether queues get none, workers are counted by type, queues are unified, and keep the numbers asked for,
-    (n_queues,) each; swaps: as SWAPS_REQUESTS; numbers: queued and running workers, cores and memory of one; wishes:
-    workers wanted and asked for; both (n_queues, n_types) each; max_new: 0 = unlimited.
+    flags: status of the queues, whether they are throttled, workers are counted by type, queues are unified, and keep
+    the numbers asked for, (n_queues,) each; swaps: as SWAPS_REQUESTS; numbers: queued and running workers, cores and
+    memory of one; wishes: workers wanted and asked for; both (n_queues, n_types) each; max_new: 0 = unlimited.
     """
-    (closed, by_type, unified, keeps), (wanted, asked) = flags, wishes
+    (status, throttled, by_type, unified, keeps), (wanted, asked) = flags, wishes
     (limits, sums), (workers, submitted, remainders) = limits_and_sums, found
-    for queue in range(len(closed)):
-        limit, types = limits[queue], workers[queue]
+    for queue in range(len(status)):
+        limit, types, is_closed = limits[queue], workers[queue], GETS_NONE[status[queue]] or throttled[queue]
         for kind in range(len(types)):
-            types[kind]["cut_by"] = CLOSED if closed[queue] else UNCUT
+            types[kind]["cut_by"] = CLOSED if is_closed else UNCUT
             types[kind]["wanted"] = wanted[queue, kind]
             types[kind]["kept"] = asked[queue, kind] if keeps[queue] else 0
         if wants_none(types):
             continue
         take_numbers(types, queue, numbers, swaps and not unified[queue])
-        if closed[queue]:
+        if is_closed:
             continue
         room = room_of(limit, sums[queue], max_new)
         for kind in range(len(types)):

@@ -247,6 +247,8 @@ NEIGHBOUR = np.dtype([("next", "i4"), ("previous", "i4")])
 
 WAITING = np.dtype([("panda_id", "i8"), ("row", "i4")])
 """A job in the inbox of a server agent; stale when the row has since got another panda_id."""
+FETCHED = np.dtype([("panda_id", "i8"), ("row", "i4"), ("resource_type", "i4")])
+"""A job that Harvester has fetched, with the type of its worker, 0 at a plain queue; stale as above."""
 
 
 SUBDATASET = np.dtype([

@@ -12,7 +12,6 @@ from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import JOB_BYTES, Arrays
 from simgrid_broker.world.jobs.counts import of_shares
 from simgrid_broker.world.jobs.loads import ranks_by_priority
-from simgrid_broker.world.rows import AHEAD
 
 ACTIVATED, STARTING, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.STARTING), int(JobStatus.RUNNING)
 
@@ -207,16 +206,10 @@ def add_up_jobs(world: Arrays, push, cores, found):
 
 
 @compiled
-def type_of_worker(world: Arrays, row):
-    """Type of the worker of a job; 0 at a plain queue."""
-    return max(world.pseudo_queues[world.jobs[row]["pseudo_queue"]]["resource_type"], 0)
-
-
-@compiled
-def count_waiting(world: Arrays, push, chosen, waiting, ends, asked):
+def count_waiting(push, chosen, waiting, ends, asked):
     """Write the workers of each type for the `waiting` jobs of the `chosen` queues of `push` to `asked`.
 
-    waiting: (n,) of WAITING, of which those of each queue end at `ends`; asked: (n_queues, n_types).
+    waiting: (n,) of FETCHED, of which those of each queue end at `ends`; asked: (n_queues, n_types).
     """
     begin = 0
     for place in range(len(push)):
@@ -225,16 +218,15 @@ def count_waiting(world: Arrays, push, chosen, waiting, ends, asked):
             for kind in range(len(numbers)):
                 numbers[kind] = 0
             for k in range(begin, ends[place]):
-                fetch(world.jobs, waiting[min(k + AHEAD, len(waiting) - 1)]["row"], JOB_BYTES)
-                numbers[type_of_worker(world, waiting[k]["row"])] += 1
+                numbers[waiting[k]["resource_type"]] += 1
         begin = ends[place]
 
 
 @compiled
-def take_for_workers(world: Arrays, push, workers, waiting, taken, asked):
+def take_for_workers(push, workers, waiting, taken, asked):
     """Move the first jobs that wait at the queues of `push` for `workers`, counted down, to those `taken`.
 
-    waiting, taken: (n,) of WAITING each, of the same length, and where those of each queue end; those left move up, and
+    waiting, taken: (n,) of FETCHED each, of the same length, and where those of each queue end; those left move up, and
     at a queue with workers they are those `asked` for. workers, asked: (n_queues, n_types). Returns the number taken.
     """
     (jobs, ends), (moved, moved_ends), n, left, begin = waiting, taken, 0, 0, 0
@@ -244,9 +236,7 @@ def take_for_workers(world: Arrays, push, workers, waiting, taken, asked):
         for kind in range(len(numbers) if has_workers else 0):
             numbers[kind] = 0
         for k in range(begin, end):
-            if has_workers:
-                fetch(world.jobs, jobs[min(k + AHEAD, len(jobs) - 1)]["row"], JOB_BYTES)
-            kind = type_of_worker(world, jobs[k]["row"]) if has_workers else 0
+            kind = jobs[k]["resource_type"]
             if has_workers and free[kind] > 0:
                 free[kind] -= 1
                 moved[n] = jobs[k]
@@ -260,7 +250,7 @@ def take_for_workers(world: Arrays, push, workers, waiting, taken, asked):
 
 
 Lists = tuple[np.ndarray, np.ndarray]
-"""Jobs of several lists, (n,) of WAITING, and where those of each list end."""
+"""Jobs of several lists, (n,) of FETCHED, and where those of each list end."""
 
 
 def merged(ahead: Lists, behind: Lists) -> Lists:

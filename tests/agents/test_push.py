@@ -12,7 +12,7 @@ from simgrid_broker.policy.harvester import jobs_to_fetch
 from simgrid_broker.schema.harvester import HARVESTER
 from simgrid_broker.schema.queues import Queue
 from simgrid_broker.units import HOUR, MINUTE
-from simgrid_broker.world.arrays import WAITING
+from simgrid_broker.world.arrays import FETCHED
 
 TYPES = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))
 HARVESTER_AGENTS = (job_fetcher, harvester_submitter, harvester_monitor)
@@ -126,6 +126,15 @@ def test_as_many_jobs_leave_as_there_are_new_workers():
     assert list(dict.fromkeys(numbers)) == [0, 3, 5]
 
 
+@pytest.mark.rule("Harvester.next_jobs", "dispatch.fetch_jobs")
+def test_workers_are_of_the_types_of_the_jobs_that_are_fetched():
+    stage = site_with(cores=0, agents=(job_fetcher,))
+    stage.submit(3, task=0, queue=0)
+    stage.submit(2, task=1, queue=1)
+    stage.run(200.0)
+    assert stage.control.books.harvester.asked.tolist() == [[3, 2]]
+
+
 @pytest.mark.rule("dispatch.fetch_jobs")
 def test_a_request_that_finds_no_job_counts_as_that_of_a_pilot():
     """Without it an empty push queue would be one without pilots, to which brokers send nothing."""
@@ -159,7 +168,8 @@ def test_a_high_job_that_comes_later_waits_behind_those_that_were_fetched():
 def test_jobs_that_are_tried_again_wait_before_the_others_and_new_ones_behind_them():
     stage = site_with(agents=())
     stage.submit(3, task=0, queue=0)
-    first, second, third = (np.array([(stage.arrays.jobs["panda_id"][row], row)], WAITING) for row in stage.live())
+    first, second, third = (np.array([(stage.arrays.jobs["panda_id"][row], row, 0)], FETCHED)
+                            for row in stage.live())
     harvester, one = stage.control.books.harvester, np.array([1])
     for jobs in (second, third):
         harvester.fetched(np.array([True]), jobs, one)

@@ -146,7 +146,8 @@ def test_a_cycle_counts_where_workers_are_wanted(wanted, sums):
     pytest.param(np.array([[3, -1]]), id="a negative number"),
 ])
 def test_modes_that_want_no_numbers_of_workers_are_refused(wanted):
-    mode, status = (SimpleNamespace(name="mine", wanted=lambda _: wanted), SimpleNamespace(cores=np.ones((1, 2))))
+    mode = SimpleNamespace(name="mine", wanted=lambda _: wanted)
+    status = SimpleNamespace(cores=np.ones((1, 2)), asked=None)
     with pytest.raises(PluginError, match="'mine' .worker mode. must want numbers"):
         wanted_by(mode, status)
 

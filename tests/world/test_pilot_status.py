@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simgrid_broker.fabric.jobs.activated import put_activated
-from simgrid_broker.world.arrays import WAITING
+from simgrid_broker.world.arrays import FETCHED
 from simgrid_broker.world.pilot_status import (
     activated_by_type,
     activated_jobs,
     chosen_of,
+    count_waiting,
     mean_memory,
     merged,
     pilot_status,
@@ -100,27 +101,33 @@ def test_jobs_that_harvester_counts():
     assert activated_jobs(bench((SCORE, 0, 1), (PLAIN, 0, 1), (PLAIN, 1, 1)).arrays, np.array([1])).tolist() == [0, 2]
 
 
-def fetched(rows, *ends) -> tuple[np.ndarray, np.ndarray]:
-    """Jobs in some rows that Harvester has fetched, and where those of each queue end."""
-    return np.array([(row + 1, row) for row in rows], WAITING), np.array(ends)
+def fetched(types, *ends) -> tuple[np.ndarray, np.ndarray]:
+    """Jobs in the first rows that Harvester has fetched, by the types of their workers, and where those of each queue
+    end."""
+    return np.array([(row + 1, row, kind) for row, kind in enumerate(types)], FETCHED), np.array(ends)
 
 
 def test_jobs_of_two_lists_are_put_together_queue_by_queue():
     jobs, ends = merged(fetched([0, 1, 2], 2, 2, 3), fetched([3, 4, 5], 1, 2, 3))
-    assert jobs["row"].tolist() == [0, 1, 3, 4, 2, 5] and ends.tolist() == [3, 4, 6]
+    assert jobs["resource_type"].tolist() == [0, 1, 3, 4, 2, 5] and ends.tolist() == [3, 4, 6]
 
 
 def test_chosen_jobs_stay_with_their_queues():
-    jobs, ends = chosen_of(fetched([0, 1, 2, 3], 2, 3, 4), np.array([False, True, False, True]))
+    jobs, ends = chosen_of(fetched([0] * 4, 2, 3, 4), np.array([False, True, False, True]))
     assert jobs["row"].tolist() == [1, 3] and ends.tolist() == [1, 1, 2]
 
 
 def test_workers_take_the_first_jobs_of_their_type_and_queue():
-    stage = bench((SCORE, 0, 1), (MCORE, 0, 1), *[(SCORE, 0, 1)] * 2, *[(PLAIN, 0, 1)] * 2)
-    rows = np.flatnonzero(stage.arrays.jobs["panda_id"]).tolist()
-    (jobs, ends), taken, asked = fetched(rows, 4, 6), fetched(rows, 0, 0), np.full((2, 2), 9)
+    types = [0, 1, 0, 0, 0, 0]
+    (jobs, ends), taken, asked = fetched(types, 4, 6), fetched(types, 0, 0), np.full((2, 2), 9)
     workers = np.array([[2, 0], [0, 0]])
-    n = take_for_workers(stage.arrays, np.arange(2), workers, (jobs, ends), taken, asked)
-    assert taken[0]["row"][:n].tolist() == [rows[0], rows[2]] and taken[1].tolist() == [2, 2]
-    assert jobs["row"][:6 - n].tolist() == [rows[1], *rows[3:]] and ends.tolist() == [2, 4]
+    n = take_for_workers(np.arange(2), workers, (jobs, ends), taken, asked)
+    assert taken[0]["row"][:n].tolist() == [0, 2] and taken[1].tolist() == [2, 2]
+    assert jobs["row"][:6 - n].tolist() == [1, 3, 4, 5] and ends.tolist() == [2, 4]
     assert asked.tolist() == [[1, 1], [9, 9]] and not workers.any()
+
+
+def test_workers_are_asked_for_by_the_types_of_the_jobs_that_wait():
+    asked = np.full((2, 2), 9)
+    count_waiting(np.arange(2), np.array([True, False]), *fetched([1, 0, 1, 0], 3, 4), asked)
+    assert asked.tolist() == [[1, 2], [9, 9]]

@@ -10,7 +10,7 @@ from simgrid_broker.schema.harvester import HARVESTER, TYPE_LIMITS
 from simgrid_broker.schema.queues import RuleForMissed, option_number
 from simgrid_broker.units import MINUTE
 from simgrid_broker.views import WorkerStatus
-from simgrid_broker.world.arrays import WAITING
+from simgrid_broker.world.arrays import FETCHED
 from simgrid_broker.world.pilot_status import (
     activated_jobs,
     chosen_of,
@@ -38,10 +38,10 @@ class Harvester:
     types: workers of each queue by resource type; limits: (n_queues,) of HARVESTER; modes: worker modes with their
     queues, (n_queues,) bool; push, counted: queues for which it fetches jobs, or counts them; asked:
     (n_queues, n_types), workers asked for and not submitted yet; waiting: the fetched jobs without a worker, (n,) of
-    WAITING, by push queue and the oldest first, and ends, (n_push,), where those of each queue end; most_of_type,
+    FETCHED, by push queue and the oldest first, and ends, (n_push,), where those of each queue end; most_of_type,
     ranges: of the push queues, (n_push, n_types) and (n_push, 2), as in `fabric.dispatch.fetch_jobs`; fixed: what of
     its view never changes. attempts: failed ones to submit the worker of a job, by PandaID; again: when jobs are tried
-    again, the jobs, (n,) of WAITING, and where those of each push queue end.
+    again, the jobs, (n,) of FETCHED, and where those of each push queue end.
     """
 
     def __init__(self, world: World):
@@ -57,7 +57,7 @@ class Harvester:
             limits=self.limits, unified=unified, by_type=unified | self.streaming, option=self._option,
             max_new_workers=MAX_NEW_WORKERS, cores=self.types.cores, memory=self.types.memory)
         self.counted = np.flatnonzero(sum(queues for mode, queues in self.modes.items() if mode.counts_jobs))
-        self.waiting, self.ends = np.zeros(0, WAITING), np.zeros(len(self.push), np.int64)
+        self.waiting, self.ends = np.zeros(0, FETCHED), np.zeros(len(self.push), np.int64)
         self.most_of_type = np.array([self._limits_of_types(queues[queue]) for queue in self.push.tolist()], float)
         self.ranges = np.array([self._range_of(queue) for queue in self.push.tolist()], np.int64).reshape(-1, 2)
         self.asked = np.zeros(self.types.cores.shape, np.int64)
@@ -131,7 +131,7 @@ class Harvester:
         np.maximum(self.asked - workers, 0, out=self.asked)
 
     def fetched(self, asked: np.ndarray, jobs: np.ndarray, ends: np.ndarray) -> None:
-        """Take jobs that were fetched for push queues, (n,) of WAITING; workers are then asked for by their types.
+        """Take jobs that were fetched for push queues, (n,) of FETCHED; workers are then asked for by their types.
 
         asked: which push queues were asked for jobs, (n_push,) bool; ends: where those of each end in `jobs`.
         """
@@ -142,10 +142,10 @@ class Harvester:
     def next_jobs(self, workers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Remove the oldest fetched jobs of the push queues for workers, (n_queues, n_types), which are counted down.
 
-        Returns these jobs, (n,) of WAITING, and where those of each queue end, (n_push,).
+        Returns these jobs, (n,) of FETCHED, and where those of each queue end, (n_push,).
         """
         waiting, taken, ends = self.waiting, np.empty_like(self.waiting), np.empty_like(self.ends)
-        n = take_for_workers(self.world.arrays, self.push, workers, (waiting, self.ends), (taken, ends), self.asked)
+        n = take_for_workers(self.push, workers, (waiting, self.ends), (taken, ends), self.asked)
         self.waiting = waiting[:len(waiting) - n]
         return taken[:n], ends
 
@@ -170,10 +170,10 @@ class Harvester:
         return jobs["row"][bad & ~again]
 
     def _forget_attempts(self, jobs: np.ndarray) -> None:
-        """Forget the attempts of jobs that have none left or need none, (n,) of WAITING."""
+        """Forget the attempts of jobs that have none left or need none, (n,) of FETCHED."""
         for number in self.attempts.keys() & jobs["panda_id"].tolist() if self.attempts else ():
             del self.attempts[number]
 
     def _ask(self, chosen: np.ndarray) -> None:
         """Ask for a worker for each waiting job of the chosen push queues, (n_push,) bool, and for no others there."""
-        count_waiting(self.world.arrays, self.push, chosen, self.waiting, self.ends, self.asked)
+        count_waiting(self.push, chosen, self.waiting, self.ends, self.asked)
