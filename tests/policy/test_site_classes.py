@@ -9,7 +9,6 @@ from simgrid_broker.policy.users.classes import (
     Waits,
     has_class,
     site_classes,
-    student_quantiles,
     upper_limits,
     waits,
     weights_of,
@@ -49,13 +48,6 @@ def test_the_upper_limit_is_a_quantile_of_students_distribution(unit):
     assert mean[0] == pytest.approx(unit * 300)
     assert upper[0] == pytest.approx(stats.t.ppf(0.95, df=4, loc=unit * 300, scale=unit * np.sqrt(20_000)))
     assert np.isnan([mean[1], upper[1]]).all()                                  # no job started at the second queue
-
-
-@pytest.mark.rule("upper_limits")
-def test_quantiles_of_students_distribution_are_those_of_scipy():
-    """On both sides of 5 degrees of freedom, where the other series takes over, and with hardly any evidence."""
-    degrees = np.array([0.03, 0.1, 0.5, 1.0, 2.5, 4.9, 5.1, 8.0, 40.0, 1e3, 1e5])
-    assert student_quantiles(degrees) == pytest.approx(stats.t.ppf(0.95, degrees), rel=1e-9)
 
 
 @pytest.mark.rule("upper_limits")

@@ -5,7 +5,7 @@ Source: brokerage reference, sections 11.2 and 11.3 (D65 to D68); lifecycle refe
 """
 
 from collections.abc import Callable
-from math import lgamma, pi
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
@@ -191,8 +191,6 @@ HALF_LIFE_S = ByEdition(6 * HOUR, 12 * HOUR)
 """Age at which a wait counts half, s, by edition (D65)."""
 CONFIDENCE = 0.95
 """Probability of the upper limit of the wait."""
-STEPS, MOST_STEP, PLACES = 6, 60.0, np.arange(50.0)
-"""Steps of Newton's method by which that limit is found, the longest one, and the places of the terms of its series."""
 LONGEST_S = 999_999.0
 """Highest value of that limit, s."""
 HI_S, LO_S = 3600.0, 10_800.0
@@ -236,28 +234,13 @@ def upper_limits(queue: np.ndarray, wait_s: np.ndarray, weight: np.ndarray,
         deviation = np.sqrt(np.maximum(second / degrees - mean ** 2, 0.0))
     upper, spread = mean.copy(), deviation > 0
     if spread.any():
-        upper[spread] += deviation[spread] * student_quantiles(degrees[spread])
+        upper[spread] += deviation[spread] * _student()(degrees[spread], CONFIDENCE)
     return mean, np.where(degrees > 0, np.minimum(upper, LONGEST_S), np.nan)
 
 
-def student_quantiles(degrees: np.ndarray) -> np.ndarray:
-    """Values that Student's t distribution exceeds with probability 1 - CONFIDENCE, (n,); beyond e**60 only roughly.
-
-    Newton's method on logarithms of value and probability, by the hypergeometric series of the part outside or inside
-    of the value, whichever converges faster. SciPy has them too, but takes longer to load than a small run to begin.
-    """
-    half, value = degrees[:, None] / 2, np.full((len(degrees), 1), 1.6)
-    scale = np.array([[lgamma(a + 0.5) - lgamma(a)] for a in half.ravel().tolist()])
-    for _ in range(STEPS):
-        inside, outside = 1 / (1 + 2 * half / value ** 2), 1 / (1 + value ** 2 / (2 * half))
-        density = np.exp(scale + half * np.log(outside)) * np.sqrt(inside / pi)           # by logarithm of the value
-        is_inner = inside < 0.5
-        ratios = np.where(is_inner, inside, outside) * (half + 0.5 + PLACES) / (
-            np.where(is_inner, 1.5, half + 1) + PLACES)
-        area = density * (1 + ratios.cumprod(axis=1).sum(axis=1, keepdims=True))
-        above = np.where(is_inner, 0.5 - area, area / (2 * half))
-        value *= np.exp(np.minimum(np.log(above / (1 - CONFIDENCE)) * above / density, MOST_STEP))
-    return value[:, 0]
+def _student() -> Callable:
+    """Quantiles of Student's t distribution, from SciPy, which takes longer to load than a small run to begin."""
+    return import_module("scipy.special").stdtrit
 
 
 def waits(started: tuple[np.ndarray, np.ndarray, np.ndarray], waiting: tuple[np.ndarray, np.ndarray],
