@@ -3,13 +3,12 @@
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
 
 from simgrid_broker import luck
-from simgrid_broker.compiled import compiled
 from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.jobs.resource_types import with_memory
 from simgrid_broker.policy.tasks.selection import BEFORE_A_TURN, by_priority, in_turn
@@ -17,13 +16,11 @@ from simgrid_broker.policy.tasks.throttle import FEW_URGENT, TERMS, Standby, wit
 from simgrid_broker.schema.queues import standby_slots
 from simgrid_broker.turns.plane import Plane
 from simgrid_broker.views import InputAt, Task, WorkQueueCounts
-from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.data.datasets import replicas_version
 from simgrid_broker.world.jobs.loads import QueuedPriority, QueuedWalltime, queued_priority, queued_walltime
 from simgrid_broker.world.shares import AlignedQueue
 from simgrid_broker.world.views import observe
 
-NOTHING = np.zeros(0, np.int64)
 CHANGING = ("jeditaskid", "priority", "nucleus", "ramcount", "cputime", "share", "preassigned")
 """Columns of a task that may change while brokers know it, or that another task in its row has."""
 PRIORITY_AGE_S, WALLTIME_AGE_S = 60.0, 300.0
@@ -46,13 +43,11 @@ class WorkQueues:
         self.read_at = -math.inf
         self.views: dict[int, tuple] = {}
         self.raised: dict[tuple[int, int], tuple] = {}
-        self.tasks: dict[tuple[int, int], np.ndarray] = {}
-        self.kinds: dict[int, tuple[np.ndarray, list[tuple[bool, np.ndarray]]]] = {}    # by id of rows, which are kept
+        self.tasks: dict[bool, dict[tuple[int, int], np.ndarray]] = {}
         self.serve(())
         self.forget(np.zeros(0, np.int64))
         control.books.newcomers.append(self.forget)
         self.analysis = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
-        self.has_analysis = bool(self.analysis.any())
 
     def forget(self, rows: np.ndarray) -> None:
         """Forget the tasks that were in some rows."""
@@ -72,7 +67,7 @@ class WorkQueues:
 
     def sleeps(self) -> bool:
         """True if no work queue will have tasks before one arrives."""
-        return not self.tasks and not len(self.control.books.live_tasks.rows)
+        return not any(self.tasks.values()) and not len(self.control.books.live_tasks.rows)
 
     def wake_by(self, wake: Callable[[], None]) -> None:
         """Call `wake` when tasks arrive."""
@@ -83,33 +78,23 @@ class WorkQueues:
         if at - self.read_at >= self.age_s:
             self.read_at = at
 
-    def tasks_of(self, keys: Keys) -> np.ndarray:
-        """Rows of the tasks of one work queue, the highest priority first, older ones before younger."""
+    def tasks_of(self, keys: Keys) -> list[tuple[bool, np.ndarray]]:
+        """Rows of the tasks of one work queue, the highest priority first, older ones before younger.
+
+        Those of production and of analysis apart, with whether they are analysis; JEDI generates jobs for each label.
+        """
         if self.control.now - self.read_at >= self.age_s:
             self._read()
-        found = [self.tasks[key] for key in keys if key in self.tasks]
-        if len(found) < 2:
-            return found[0] if found else NOTHING
-        rows = np.concatenate(found)
-        tasks = self.control.arrays.tasks
+        parts = [(analysis, [tasks[key] for key in keys if key in tasks]) for analysis, tasks in self.tasks.items()]
+        return [(analysis, self._merged(found)) for analysis, found in parts if found]
+
+    def _merged(self, found: list[np.ndarray]) -> np.ndarray:
+        """Rows of the tasks of several accounts and types, in the order of those of each."""
+        if len(found) == 1:
+            return found[0]
+        rows, tasks = np.concatenate(found), self.control.arrays.tasks
         return rows[by_priority(tasks["jeditaskid"][rows], tasks["priority"][rows],
                                 scouting=tasks["status"][rows] == TaskStatus.SCOUTING)]
-
-    def by_kind(self, rows: np.ndarray) -> list[tuple[bool, np.ndarray]]:
-        """Production and analysis tasks, with whether they are analysis; JEDI generates jobs for each label."""
-        if not self.has_analysis:
-            return [(False, rows)]
-        known = self.kinds.get(id(rows))
-        if known is None or known[0] is not rows:
-            known = self.kinds[id(rows)] = rows, self._by_kind(rows)
-        return known[1]
-
-    def _by_kind(self, rows: np.ndarray) -> list[tuple[bool, np.ndarray]]:
-        n_analysis = count_of_labels(self.control.arrays, self.analysis, rows)
-        if n_analysis in (0, len(rows)):
-            return [(bool(n_analysis > 0), rows)]
-        analysis = self.analysis[self.control.arrays.tasks["label"][rows]]
-        return [(False, rows[~analysis]), (True, rows[analysis])]
 
     def in_turn(self, rows: np.ndarray, attribute: str, express_ratio: float, key: int, number: int) -> np.ndarray:
         """Tasks in an order in which groups by an attribute take turns; key, number: of the generator and its turn."""
@@ -147,26 +132,14 @@ class WorkQueues:
         return known[1]
 
     def _read(self) -> None:
-        self.tasks = observe.tasks_by_work_queue(self.control.world, self.control.books.live_tasks.rows)
+        self.tasks = observe.tasks_by_work_queue(self.control.world, self.control.books.live_tasks.rows, self.analysis)
         self.has_input[:] = False
-        for key in self.tasks:
-            for place in self.places_of.get(key, ()):
-                self.has_input[place] = True
+        self.has_input[[place for key in chain(*self.tasks.values()) for place in self.places_of[key]]] = True
         self.read_at = self.control.now
-        self.kinds.clear()
         if len(self.views) > 2 * len(self.control.books.live_tasks.rows) + 100:
             wanted = set(self.control.books.live_tasks.rows.tolist())
             self.views = {row: view for row, view in self.views.items() if row in wanted}
             self.raised = {key: view for key, view in self.raised.items() if key[0] in wanted}
-
-
-@compiled
-def count_of_labels(world: Arrays, labels, rows):
-    """Number of the tasks in `rows` that have one of the labels; labels: (n_labels,) bool."""
-    n = 0
-    for row in rows:
-        n += labels[world.tasks[row]["label"]]
-    return n
 
 
 class JobNumbers:

@@ -111,13 +111,14 @@ def test_numbers_of_a_type():
     pytest.param((-5, 0, -(2**31)), [1, 0, 2], id="also below 0"),
 ])
 def test_tasks_by_work_queue(priorities, expected, monkeypatch):
-    bench = bench_of({}, {}, {}, dict(share=1), {})
-    tasks = bench.arrays.tasks
+    bench = bench_of({}, {}, {}, dict(share=1), {}, dict(label="user", status=T.READY))
+    tasks, analysis = bench.arrays.tasks, np.array(bench.world.vocabularies["labels"]) == "user"
     tasks["status"][:4], tasks["status"][4], tasks["priority"][:3] = T.READY, T.PENDING, priorities
     for bits in (observe.KEY_BITS, 0):              # at 0 no key has room for every priority there may be
         monkeypatch.setattr(observe, "KEY_BITS", bits)
-        found = observe.tasks_by_work_queue(bench.world, np.array([4, 0, 1, 2, 3]))
-        assert {key: rows.tolist() for key, rows in found.items()} == {(0, 0): expected, (1, 0): [3]}
+        production, users = observe.tasks_by_work_queue(bench.world, np.array([4, 5, 0, 1, 2, 3]), analysis).values()
+        assert {key: rows.tolist() for key, rows in production.items()} == {(0, 0): expected, (1, 0): [3]}
+        assert {key: rows.tolist() for key, rows in users.items()} == {(0, 0): [5]}, "analysis is apart"
 
 
 @pytest.mark.parametrize("said", [dict(status=T.PENDING), dict(status=T.RUNNING, next_chunk=10)])
@@ -125,7 +126,8 @@ def test_tasks_without_input_or_on_hold_are_not_served(said):
     bench = bench_of({})
     for name, value in (dict(status=T.RUNNING, n_jobs=10) | said).items():
         bench.arrays.tasks[name] = value
-    assert observe.tasks_by_work_queue(bench.world, np.arange(1)) == {}
+    labels = np.zeros(len(bench.world.vocabularies["labels"]), bool)
+    assert not any(observe.tasks_by_work_queue(bench.world, np.arange(1), labels).values())
 
 
 @pytest.mark.parametrize(("types", "expected"), [

@@ -115,11 +115,11 @@ class Generator:
         JEDI releases a work queue that lacks jobs early, so that another generator serves it at once (JEDI TWiki, job
         throttling).
         """
-        rows = self.work_queues.tasks_of(self.keys)
-        if not len(rows) or not self._is_visited():
+        parts = self.work_queues.tasks_of(self.keys)
+        if not parts or not self._is_visited():
             return None
         self._read_config()
-        again = [self._serve(part, analysis) for analysis, part in self.work_queues.by_kind(rows)]
+        again = [self._serve(rows, analysis) for analysis, rows in parts]
         self._make_ordered()                                   # at once: no other cycle orders the same input
         return self.control.periods.job_generator_lacking if any(again) else None
 

@@ -194,14 +194,14 @@ def stores_of_queues(world: World, of_sites: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def generating(world: Arrays, rows, n_types, widths, highest, keys):
+def generating(world: Arrays, rows, analysis, widths, highest, keys):
     """Keys of the tasks of `rows` with input left of which jobs are made into `keys`; returns how many there are.
 
-    Their order is by account (share or Resource queue), resource type and priority, the highest first; a scouting task
-    counts with one more (lifecycle reference, section 2.3). The last bits are how far the priority is below `highest`,
-    and the place in `rows`; widths: bits of both.
+    Their order is by account (share or Resource queue), resource type, production before analysis, and priority, the
+    highest first; a scouting task counts with one more (lifecycle reference, section 2.3). The last bits are how far
+    the priority is below `highest`, and the place in `rows`; widths: bits of both; analysis: as `tasks_by_work_queue`.
     """
-    n, (of_priority, of_place) = 0, widths
+    n, n_types, (of_priority, of_place) = 0, world.counts.shape[2], widths
     for k in range(len(rows)):
         row = rows[k]
         task = world.tasks[row]
@@ -209,7 +209,7 @@ def generating(world: Arrays, rows, n_types, widths, highest, keys):
         if ((task["status"] == READY or task["status"] == RUNNING_TASK or scouting)
                 and (task["n_retry"] > 0 or task["next_chunk"] < task["n_jobs"]
                      and staged_inputs(world, row) > task["next_chunk"])):
-            place = account_of(world, row) * n_types + task["resource_type"]
+            place = 2 * (account_of(world, row) * n_types + task["resource_type"]) + analysis[task["label"]]
             keys[n] = ((place << of_priority) + highest - task["priority"] - scouting << of_place) + k
             n += 1
     return n
@@ -219,7 +219,7 @@ def generating(world: Arrays, rows, n_types, widths, highest, keys):
 def cut_by_work_queue(rows, widths, keys, places, begins):
     """Write the rows of tasks over their sorted keys, and the work queues and where each begins to `places`, `begins`.
 
-    Returns how many work queues there are.
+    Returns how many work queues there are; production and analysis are counted apart.
     """
     n, (of_priority, of_place) = 0, widths
     for k in range(len(keys)):
@@ -231,25 +231,28 @@ def cut_by_work_queue(rows, widths, keys, places, begins):
     return n
 
 
-def tasks_by_work_queue(world: World, rows) -> dict[tuple[int, int], np.ndarray]:
-    """Rows of the tasks of which jobs can be made now, by account and resource type, the highest priority first.
+def tasks_by_work_queue(world: World, rows, analysis: np.ndarray) -> dict[bool, dict[tuple[int, int], np.ndarray]]:
+    """Rows of the tasks of which jobs can be made now, production apart from analysis, by account and resource type,
+    the highest priority first.
 
-    Accounts are those of `jobs.counts`: the shares without the tasks of Resource queues, then these.
+    Accounts are those of `jobs.counts`: the shares without the tasks of Resource queues, then these. analysis: which
+    labels are of it, (n_labels,) bool.
     """
-    n_types, highest, widths = len(world.scenario.resource_types), HIGHEST, (PRIORITY_BITS, len(rows).bit_length())
-    if (world.arrays.counts.shape[1] * n_types << sum(widths)).bit_length() > KEY_BITS and len(rows):
+    n_types, highest, widths = world.arrays.counts.shape[2], HIGHEST, (PRIORITY_BITS, len(rows).bit_length())
+    if (2 * world.arrays.counts.shape[1] * n_types << sum(widths)).bit_length() > KEY_BITS and len(rows):
         priorities = world.arrays.tasks["priority"][rows]
         highest = int(priorities.max()) + 1                                 # of a scouting task
         widths = (highest - int(priorities.min())).bit_length(), widths[1]
+    tasks: dict[bool, dict[tuple[int, int], np.ndarray]] = {False: {}, True: {}}
     keys = np.empty(len(rows), np.int64)
-    keys = keys[:generating(world.arrays, rows, n_types, widths, highest, keys)]
-    if not len(keys):
-        return {}
+    keys = keys[:generating(world.arrays, rows, analysis, widths, highest, keys)]
     keys.sort()                      # several times as fast as numbers by their keys
     places, begins = np.empty((2, len(keys)), np.int64)
     n = cut_by_work_queue(rows, widths, keys, places, begins)
     cuts = [*begins[:n].tolist(), len(keys)]
-    return {divmod(place, n_types): keys[cuts[k]:cuts[k + 1]] for k, place in enumerate(places[:n].tolist())}
+    for k, place in enumerate(places[:n].tolist()):
+        tasks[place % 2 > 0][divmod(place // 2, n_types)] = keys[cuts[k]:cuts[k + 1]]
+    return tasks
 
 
 def replicas(world: World, number: int) -> list[tuple[int, float, int]]:
