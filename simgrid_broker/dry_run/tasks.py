@@ -24,7 +24,7 @@ from simgrid_broker.scenario.snapshot import ANALYSIS_BROKERAGE, OwnerNumbers, S
 from simgrid_broker.schema.attribute import fields_shown
 from simgrid_broker.units import GIB, KIB, MIB
 from simgrid_broker.views import USER_AT, Gdpconfig, InputAt, JobInput, Owner, Premerge, Quota, UserView
-from simgrid_broker.world.queues.places import input_of_sites
+from simgrid_broker.world.queues.places import input_of_sites, space_of
 from simgrid_broker.world.snapshot.records import TaskFacts
 from simgrid_broker.world.views import observe
 from simgrid_broker.world.world import World
@@ -93,7 +93,7 @@ def output_storages(world: World, tokens: Sequence[str]) -> np.ndarray:
     """
     nouns, rows = list(world.scenario.grid.storages.items()), world.arrays.storages
     passes = observe.PASSES[world.scenario.edition]
-    usable = rows["free_bytes"] + rows["expired_bytes"] - rows["min_free_bytes"] - rows["unavailable_bytes"]
+    usable, _ = space_of(rows, inf)
     is_open = passes[rows["read_wan_off"]] & passes[rows["write_wan_off"]]
     chosen = []
     for storages in world.places.nucleus_output:

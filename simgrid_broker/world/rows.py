@@ -17,6 +17,11 @@ def copied(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return table.view(f"V{table.itemsize}")[rows].view(table.dtype)
 
 
+def copied_whole(table: np.ndarray) -> np.ndarray:
+    """A structured table as a copy of its raw bytes."""
+    return table.view(f"V{table.itemsize}").copy().view(table.dtype)
+
+
 @compiled
 def out_of_rows(world: Arrays, table):
     """Record as a fault that a table, a number of GROWING, has no row left; callers stop and the run ends.

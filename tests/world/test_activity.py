@@ -129,14 +129,14 @@ def test_max_io_intensity(written, limit):
 def test_statuses_of_storages(activity, status, documented, deployed):
     for edition, expected in (("documented", documented), ("deployed", deployed)):
         plan = scenario(storages={"HERE": dict(site="HERE", **{activity: status})}, edition=edition)
-        store = observe.stores(Bench(plan).world)[0]
+        (store,), _ = observe.stores(Bench(plan).world)
         assert {name: bool(store[name]) for name in ("read_lan", "write_lan", "read_wan", "write_wan")} == dict(
             read_lan=True, write_lan=True, read_wan=True, write_wan=True) | {activity: expected}
 
 
 def test_space_of_storages_as_either_edition_counts_it():
     plan = scenario(storages={"HERE": dict(site="HERE", free=5e12, expired=2e12, min_free=1e12)})
-    store = observe.stores(Bench(plan).world)[0]
+    (store,), _ = observe.stores(Bench(plan).world)
     assert (store["free_bytes"], store["usable_bytes"]) == (5e12, 6e12)
 
 

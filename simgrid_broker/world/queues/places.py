@@ -12,11 +12,10 @@ from simgrid_broker.names import QueueStatus, ReplicaState
 from simgrid_broker.schema.grid import ACTIVITIES, DATADISK
 from simgrid_broker.schema.queues import QueueEndpoint, in_scope
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.rows import copied_whole
 from simgrid_broker.world.views.tasks import PASSES
 
 ONLINE = int(QueueStatus.ONLINE)
-RAW = f"V{views.LINK.itemsize}"
-"""NumPy copies structured rows field by field otherwise."""
 UNMAPPED = views.records(views.LINK, 1, unmapped=True)
 """The way of output of a queue whose storage is not known."""
 USES = {"read_lan": "reads", "write_wan": "reads", "write_lan": "writes", "read_wan": "writes"}
@@ -31,8 +30,9 @@ class Places:
 
     site: that owns the queue; site_storage: (n_sites,), of each site; output: storage that takes output unless a job
     says otherwise, -1 = none; mapped: whether the site of that storage is known; output_site: that site, for a queue
-    without storages its own. lists_storages: whether the queue lists its storages. reads, writes: storages of input and
-    output, in their order.
+    without storages its own. lists_storages: whether the queue lists its storages. counted: storage whose space counts,
+    -1 = none; unknown: queues that list storages but none for output. reads, writes: storages of input and output, in
+    their order.
     inside, sharing: of each nucleus that was asked about, (n_sites + 1, n_queues), the queues of `near` whatever
     their status; the last row, no nucleus, has none. near_known: (n_sites + 1,), whether it was asked about.
     """
@@ -60,7 +60,9 @@ class Places:
         self.inside, self.sharing = np.zeros((2, len(arrays.sites) + 1, len(self.site)), bool)
         self.near_known = np.zeros(len(arrays.sites) + 1, bool)
         self.near_known[-1] = True
-        self.known: tuple[bytes, np.ndarray, np.ndarray] | None = None    # storages, their views of sites and of queues
+        self.counted = np.where(self.lists_storages, self.output, of_site)
+        self.unknown = np.flatnonzero(self.lists_storages & (self.output < 0))
+        self.known = b"", np.zeros(0), np.zeros(0)               # statuses of storages, and what follows from them
 
     def map_output(self, site_of: Mapping[int, int]) -> None:
         """Take the site of the output from a mapping, queue to site, instead of the storages; other queues have none.
@@ -211,28 +213,44 @@ def _table(uses: list[tuple[int, ...]]) -> np.ndarray:
     return table
 
 
+def space_of(storages: np.ndarray, none: float) -> np.ndarray:
+    """Usable and free bytes of each storage, and at the end of no storage, `none`, (2, n_storages + 1)."""
+    space = np.full((2, len(storages) + 1), none)
+    space[:, :-1] = storages["free_bytes"]
+    space[0, :-1] += storages["expired_bytes"]
+    space[0, :-1] -= storages["min_free_bytes"]
+    space[0, :-1] -= storages["unavailable_bytes"]
+    return space
+
+
+def statuses_of(storages: np.ndarray) -> bytes:
+    """The statuses of all activities of storages."""
+    return b"".join([storages[column].tobytes() for column in OFF.values()])
+
+
 def analysis_stores(world) -> np.ndarray:
-    """The storages of each PanDA queue for analysis, (n_queues,) of `views.ANALYSIS_STORE`."""
+    """The storages of each PanDA queue for analysis, (n_queues,) of `views.ANALYSIS_STORE`.
+
+    Columns that do not depend on space are those of the last call unless the status of a storage has changed since.
+    """
     places, rows = world.analysis_places, world.arrays.storages
-    found = _open_stores(world).copy()
-    usable = rows["free_bytes"] + rows["expired_bytes"] - rows["min_free_bytes"] - rows["unavailable_bytes"]
-    usable, free = np.append(usable, np.inf), np.append(rows["free_bytes"], np.inf)    # the last is for no storage
+    (usable, free), statuses = space_of(rows, np.inf), statuses_of(rows)
+    if statuses != places.known[0]:
+        places.known = statuses, _open_stores(world)
+    found = copied_whole(places.known[1])
     found["usable_output"], found["usable_input"] = usable[places.output], usable[places.input]
     found["free_bytes"] = free[places.output]
     return found
 
 
 def _open_stores(world) -> np.ndarray:
-    """Columns that do not depend on space, of the last call unless the status of a storage has changed since."""
+    """Columns of `analysis_stores` that do not depend on space."""
     places, rows, passes = world.analysis_places, world.arrays.storages, PASSES[world.scenario.edition]
-    statuses = b"".join([rows[column].tobytes() for column in OFF.values()])
-    if statuses != places.known[0]:
-        found = places.described.copy()
-        for activity, column in OFF.items():
-            is_open = np.append(passes[rows[column]], False)                     # as above
-            found[activity] = places.bare | is_open[places.numbers[USES[activity]]].any(axis=1)
-        places.known = statuses, found
-    return places.known[1]
+    found = places.described.copy()
+    for activity, column in OFF.items():
+        is_open = np.append(passes[rows[column]], False)                     # the last is for no storage
+        found[activity] = places.bare | is_open[places.numbers[USES[activity]]].any(axis=1)
+    return found
 
 
 @compiled

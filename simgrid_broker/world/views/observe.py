@@ -10,14 +10,13 @@ from simgrid_broker import views
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import OF_CLONES, JobStatus, ReplicaState, TaskStatus
 from simgrid_broker.schema import TASKS
-from simgrid_broker.schema.grid import ACTIVITIES, STORAGES
 from simgrid_broker.schema.queues import PSEUDO_QUEUES, QUEUES
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.data.datasets import members_of, replica_tables, secondaries_of_task
 from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.jobs.counts import account_of
-from simgrid_broker.world.queues.places import RAW, analysis_stores, spread_replicas
-from simgrid_broker.world.rows import copied
+from simgrid_broker.world.queues.places import OFF, analysis_stores, space_of, spread_replicas, statuses_of
+from simgrid_broker.world.rows import copied_whole
 from simgrid_broker.world.tasks.input_files import in_hand_of, staged_inputs
 from simgrid_broker.world.views.tasks import (
     CLAIMS,
@@ -129,11 +128,7 @@ def stats(world: World, snapshot, account: int, nucleus: int = -1, resource_type
 def stores_known(world: World, snapshot) -> np.ndarray:
     """The storages of the sites, (n_sites,) of STORE, as old as the statistics, which keep those of the queues, too."""
     if snapshot.store is None:
-        state, known = world.arrays.storages.tobytes(), world.places.known
-        if known is None or known[0] != state:
-            of_sites = stores(world)
-            known = world.places.known = state, of_sites, stores_of_queues(world, of_sites)
-        _, snapshot.nuclei, snapshot.store = known
+        snapshot.nuclei, snapshot.store = stores(world)
     return snapshot.nuclei
 
 
@@ -151,46 +146,41 @@ def links_of_hint(world: World, link: np.ndarray) -> np.ndarray:
 
     Source: brokerage reference, 1.2 (hint mode).
     """
-    raw = link.view(RAW).copy().view(views.LINK)
-    raw["in_nucleus"] = world.arrays.sites["nucleus"][world.places.site] > 0
-    return raw
+    links = copied_whole(link)
+    links["in_nucleus"] = world.arrays.sites["nucleus"][world.places.site] > 0
+    return links
 
 
-def stores(world: World) -> np.ndarray:
-    """The storage that takes each site's output, (n_sites,) of STORE."""
-    return _stores(world, world.arrays.sites["storage"])
+def stores(world: World) -> tuple[np.ndarray, np.ndarray]:
+    """The storage that takes each site's output, (n_sites,) of STORE, and those of each PanDA queue, (n_queues,) of it.
 
-
-def _stores(world: World, number: np.ndarray) -> np.ndarray:
-    """Storages by number, -1 = none, (n,) of STORE."""
-    arrays, passes = world.arrays, PASSES[world.scenario.edition]
-    storage = copied(arrays.storages, number)
-    storage[number < 0] = np.zeros((), storage.dtype)
-    usable = (storage["free_bytes"] + storage["expired_bytes"] - storage["min_free_bytes"]
-              - storage["unavailable_bytes"])
-    open_to = {activity: passes[storage[f"{activity}_off"]] for activity in ACTIVITIES}
-    return views.records(views.STORE, len(number), present=number >= 0, usable_bytes=usable, **open_to,
-                         **views.columns_seen(STORAGES, storage))
-
-
-def stores_of_queues(world: World, of_sites: np.ndarray) -> np.ndarray:
-    """The storages of each PanDA queue, (n_queues,) of STORE; of_sites: those of the sites.
-
+    Columns that do not depend on space are those of the last call unless the status of a storage has changed since.
     Source of what counts where a queue lists several: brokerage reference, 2.5.
     """
-    places, raw = world.places, f"V{views.STORE.itemsize}"
-    rows = of_sites.view(raw)[places.site].view(views.STORE)
-    if places.lists_storages.any():
-        listing, passes = np.flatnonzero(places.lists_storages), PASSES[world.scenario.edition]
-        rows[listing] = _stores(world, places.output[listing])
-        rows["usable_bytes"][listing[places.output[listing] < 0]] = np.inf
-        rows["present"][listing] = True
-        for (queue, storage), activities in zip(places.asked, ACTIVITIES_OF, strict=True):
-            for activity in activities:
-                rows[activity][listing] = False
-                is_open = passes[world.arrays.storages[f"{activity}_off"][storage]]
-                rows[activity][queue[is_open]] = True
-    return rows
+    places, (usable, free) = world.places, space_of(world.arrays.storages, 0.0)
+    statuses = statuses_of(world.arrays.storages)
+    if statuses != places.known[0]:
+        places.known = statuses, *_open_stores(world)
+    of_sites, of_queues = copied_whole(places.known[1]), copied_whole(places.known[2])
+    for rows, number in (of_sites, places.site_storage), (of_queues, places.counted):
+        rows["usable_bytes"], rows["free_bytes"] = usable[number], free[number]
+    of_queues["usable_bytes"][places.unknown] = np.inf
+    return of_sites, of_queues
+
+
+def _open_stores(world: World) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of `stores` that do not depend on space."""
+    places, passes, storages = world.places, PASSES[world.scenario.edition], world.arrays.storages
+    is_open = {activity: np.append(passes[storages[column]], True) for activity, column in OFF.items()}
+    of_sites, of_queues = (views.records(views.STORE, len(number), present=number >= 0,
+                                         **{activity: of[number] for activity, of in is_open.items()})
+                           for number in (places.site_storage, places.site_storage[places.site]))
+    of_queues["present"] |= places.lists_storages
+    for (queue, storage), activities in zip(places.asked, ACTIVITIES_OF, strict=True):
+        for activity in activities:
+            of_queues[activity] &= ~places.lists_storages
+            of_queues[activity][queue[is_open[activity][storage]]] = True
+    return of_sites, of_queues
 
 
 @compiled
