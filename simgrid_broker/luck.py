@@ -119,6 +119,13 @@ def uniform(seed, stream, a, b, c):
     return (np.float64(z >> _U12) + 0.5) * _UNIT
 
 
+@compiled
+def fill_uniforms(seed, stream, keys, b, c, found):
+    """Fill `found`, (n,), with the uniform number for each key and b and c, as `uniform`."""
+    for k in range(len(keys)):
+        found[k] = uniform(seed, stream, keys[k], b, c)
+
+
 @_wrapping
 @compiled
 def key_of_attempt(task, chunk, attempt):

@@ -21,6 +21,7 @@ from simgrid_broker.world.jobs.loads import QueuedPriority, QueuedWalltime, queu
 from simgrid_broker.world.shares import AlignedQueue
 from simgrid_broker.world.views import observe
 
+TASK_SELECTION = luck.STREAMS["task_selection"]
 CHANGING = ("jeditaskid", "priority", "nucleus", "ramcount", "cputime", "share", "preassigned")
 """Columns of a task that may change while brokers know it, or that another task in its row has."""
 PRIORITY_AGE_S, WALLTIME_AGE_S = 60.0, 300.0
@@ -106,7 +107,9 @@ class WorkQueues:
         def uniforms(kind: int, of: np.ndarray) -> np.ndarray:
             if kind == BEFORE_A_TURN:
                 return luck.uniforms(seed, "task_selection", key, number, 3 * of + kind)
-            return luck.uniforms(seed, "task_selection", tasks["luck"][rows[of]], number, kind)
+            found = np.empty(len(of))
+            luck.fill_uniforms(seed, TASK_SELECTION, tasks["luck"][rows[of]], number, kind, found)
+            return found
         return rows[in_turn(tasks["priority"][rows], tasks[column][rows], express_ratio, uniforms)]
 
     def view(self, row: int, level: int = 0) -> tuple:

@@ -85,11 +85,11 @@ def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float,
     tasks of these numbers, or for the turns of these numbers. Remaining express tasks come last.
     """
     is_express = priority >= EXPRESS_OF_GROUP_PRIORITY
+    if not is_express.any():
+        return _by_turns(group, uniforms)
     others = np.flatnonzero(~is_express)
     others = others[_by_turns(group[others], uniforms)]
     express = np.flatnonzero(is_express)
-    if not len(express):
-        return others
     express = express[np.lexsort((uniforms(OF_EXPRESS, express), -priority[express].astype(np.int64)))]
     before = np.flatnonzero(uniforms(BEFORE_A_TURN, np.arange(len(others))) * 100 < express_ratio)[:len(express)]
     return np.concatenate([np.insert(others, before, express[:len(before)]), express[len(before):]])
@@ -97,34 +97,44 @@ def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float,
 
 def _by_turns(group: np.ndarray, uniforms: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
     """Order in which groups take turns, (n,): first task of each, second of each; groups by the draw of their first."""
-    n = len(group)
-    if not n:
-        return np.zeros(0, np.int64)
-    bits = n.bit_length()                                            # keys with the number in their last bits are
-    keys = np.sort((group.astype(np.int64) << bits) + np.arange(n))  # sorted faster than numbers by their keys
-    ordered, numbers, served = keys >> bits, keys & (1 << bits) - 1, np.empty_like(keys)
-    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1], [True]]))
-    take_turns(numbers, begins, np.argsort(uniforms(OF_GROUP, numbers[begins[:-1]]), kind="stable"), served)
+    first, (following, served) = np.full(int(group.max(initial=-1)) + 2, -1), np.empty((2, len(group)), np.int64)
+    first = first[:chain_groups(group.astype(np.int64), first, following)]
+    take_turns(first[np.argsort(uniforms(OF_GROUP, first), kind="stable")], following, served)
     return served
 
 
 @compiled
-def take_turns(numbers, begins, groups, served):
-    """Write the numbers of some groups to `served`, one of each in turn; begins: of each, and the end of the last one.
+def chain_groups(group, first, following):
+    """Write the number of the first task of each group to `first`, and of the next one of its own to `following`.
 
-    groups: in their order; overwritten by those that have numbers left.
+    group: (n,), from -1 on, up to the length of `first` less 2; both tables have -1 where there is none, and `first`
+    before. Returns how many groups there are.
     """
-    turn, n, n_left = 0, 0, len(groups)
+    n = 0
+    for k in range(len(group) - 1, -1, -1):
+        following[k] = first[group[k] + 1]
+        first[group[k] + 1] = k
+    for number in first:
+        first[n] = number
+        n += number >= 0
+    return n
+
+
+@compiled
+def take_turns(groups, following, served):
+    """Write the numbers of the tasks of some groups to `served`, one of each in turn; following: as `chain_groups`.
+
+    groups: the first of each, in their order; overwritten by those that are left.
+    """
+    n, n_left = 0, len(groups)
     while n_left > 0:
         n_before, n_left = n_left, 0
-        for group in groups[:n_before]:
-            place = begins[group] + turn
-            served[n] = numbers[place]
+        for number in groups[:n_before]:
+            served[n] = number
             n += 1
-            if place + 1 < begins[group + 1]:
-                groups[n_left] = group
+            if following[number] >= 0:
+                groups[n_left] = following[number]
                 n_left += 1
-        turn += 1
 
 
 @compiled
