@@ -21,7 +21,6 @@ from simgrid_broker.policy.brokerage.production.editions import JobBrokerage
 from simgrid_broker.policy.brokerage.production.question import TASK
 from simgrid_broker.policy.jobs.resource_types import OF_ONE_TYPE
 from simgrid_broker.policy.tasks.selection import Selection
-from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.turns import direct_turn, job_turn
 from simgrid_broker.turns.brokers import last_refusal
 from simgrid_broker.turns.decision_log import DecisionLog
@@ -30,7 +29,7 @@ from simgrid_broker.turns.merge_turn import MERGE
 from simgrid_broker.turns.plane import Plane
 from simgrid_broker.turns.slots import SLOT, TYPES_OF, Production, types_by_row
 from simgrid_broker.turns.task_kinds import ANYWHERE, UNKNOWN, Rows, TaskKinds
-from simgrid_broker.turns.turn import BEGIN, Outcome, go_on
+from simgrid_broker.turns.turn import ASK, BEGIN, CLEAR, LEARN, go_on
 from simgrid_broker.turns.user_tables import UserTables, Views
 from simgrid_broker.views import PART, Task, Verdict
 from simgrid_broker.world.arrays import N_RAM_LEVELS, N_STATUS, ORDERED
@@ -120,12 +119,14 @@ class JobTables:
         self.orders = np.zeros(FIRST_ORDERS, ORDERED)
         n = FIRST_SLOTS
         self.slots, self.asked, self.record = np.zeros(n, SLOT), np.zeros(n, ASKED), np.zeros(n, TASK)
-        self.replica_site, self.replica_part = np.full((n, N_REPLICAS), -1, np.int32), np.zeros((n, N_REPLICAS))
-        self.replica_tape = np.zeros((n, N_REPLICAS), bool)
+        most = control.world.most_sources
+        self.replica_site, self.replica_part = np.full((n, most), -1, np.int32), np.zeros((n, most))
+        self.replica_tape = np.zeros((n, most), bool)
         self.parts = np.zeros((n, len(control.arrays.queues) if len(control.arrays.secondaries) else 0), PART)
         self.numbers, self.named = np.zeros(0, np.int64), np.zeros(0, bool)
         self.merges = np.zeros(self.n_merges, MERGE)
         self.read: tuple[Any, Any, Any] = None, None, None
+        self.view_tables = control.world.view_tables
         self.answer: tuple[DecisionKind, Task, Verdict] | None = None
         control.books.newcomers.append(self.forget)
         control.books.decisions.to_tally.append(lambda: self.first.tally())
@@ -182,7 +183,10 @@ class JobTables:
     def _make_room_for_replicas(self) -> bool:
         """Widen the tables of replicas if a dataset has more than they can show; returns whether they were."""
         world, n = self.control.world, self.replica_site.shape[1]
-        if world.state["most_replicas"] <= n:
+        if self.view_tables is world.view_tables:
+            return False
+        self.view_tables = world.view_tables
+        if world.most_sources <= n:
             return False
         for name in ("replica_site", "replica_part", "replica_tape"):
             setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, world.most_sources - n))))
@@ -192,7 +196,7 @@ class JobTables:
         """Begin a turn; analysis: whether there are tasks of users."""
         self.renew()
         if analysis:
-            self.users.look()
+            self.users.look(self.view_tables.sources)
         self.terms["now_s"], self.hand["task"], self.hand["next"] = self.control.now, 0, BEGIN
         self.terms["plain"] = not self.control.world.slots
         self.done["n_started"] = self.done["n_held"] = 0
@@ -210,17 +214,17 @@ class JobTables:
         if production.kinds is not self.kinds.tables or production.tables is not self.tables:
             self.production = production = production.with_arrays(kinds=self.kinds.tables, tables=self.tables)
         return self._go_on(world.arrays, self.work, production, users.current(), self.control.books.decisions.log,
-                           world.view_tables, rows)
+                           self.view_tables, rows)
 
     def act(self, outcome: int, rows: np.ndarray) -> None:
         """Do what a turn about the tasks in `rows` needs to go on."""
-        if outcome == Outcome.CLEAR:
+        if outcome == CLEAR:
             self.grow()
             return
         row = int(rows[self.hand["task"]])
-        if outcome == Outcome.LEARN:
+        if outcome == LEARN:
             self.learn(row)
-        elif outcome == Outcome.ASK:
+        elif outcome == ASK:
             self.answer = self.broker(row, int(self.hand["level"]), int(self.hand["wanted"]))
             self.answer_with(self.answer[2])
         else:
@@ -359,21 +363,15 @@ class JobTables:
         self.done["n_orders"] = 0
         return taken
 
-    def take_started(self) -> list[int]:
-        """Rows of the tasks that got their first jobs since this was last asked."""
-        if not self.done["n_started"]:
-            return []
-        taken: list[int] = self.work.started[:self.done["n_started"]].tolist()
-        self.done["n_started"] = 0
-        return taken
+    def take_moved(self) -> tuple[list[int], list[tuple[int, str]]]:
+        """Rows of the tasks that got their first jobs since this was last asked, and those that found no queue.
 
-    def take_held(self) -> list[tuple[int, str]]:
-        """Tasks that found no queue since this was last asked: row, and what errorDialog says."""
-        if not self.done["n_held"]:
-            return []
-        taken = self.work.held[:self.done["n_held"]].tolist()
-        self.done["n_held"] = 0
-        return [(row, self.reason(refused_by, DecisionKind(broker))) for row, refused_by, broker in taken]
+        The latter with what errorDialog says.
+        """
+        *_, n_started, n_held = self.done.item()
+        self.done["n_started"] = self.done["n_held"] = 0
+        started, held = self.work.started[:n_started].tolist(), self.work.held[:n_held].tolist() if n_held else []
+        return started, [(row, self.reason(refused_by, DecisionKind(broker))) for row, refused_by, broker in held]
 
     def _compress(self) -> None:
         """Keep the slots of live tasks, and make room for twice as many if they are more than half."""

@@ -27,6 +27,10 @@ READ = ("allows_incomplete", "avoid_vp", "bytes_per_job", "cloud", "excludedsite
 """Fields of a task that analysis brokerage reads, whether or not static rules read them, too."""
 
 
+RAW = f"V{ANALYSIS_STORE.itemsize}"
+"""NumPy copies structured rows field by field otherwise."""
+
+
 class Views(Protocol):
     """Views of the tasks of a turn."""
 
@@ -73,9 +77,9 @@ class UserTables:
         if new_queues or new_statistics:
             self.is_fresh[0] = False
 
-    def look(self) -> None:
-        """Take over the numbers of users."""
-        self.view, sources = user_figures(self.control.world), self.control.world.view_tables.sources
+    def look(self, sources: np.ndarray) -> None:
+        """Take over the numbers of users; sources: of `ViewTables`."""
+        self.view = user_figures(self.control.world)
         if self.tables.sources is not sources:
             self.tables = self.tables.with_arrays(sources=sources)
 
@@ -110,7 +114,7 @@ class UserTables:
         world, snapshot = self.control.world, self.control.brokers.snapshot
         loads.load_row(world, snapshot, account_of_task(world.arrays, row), None)
         if not self.is_fresh[0]:
-            self.tables.store[:] = observe.analysis_stores_known(world, snapshot)
+            self.tables.store.view(RAW)[:] = observe.analysis_stores_known(world, snapshot).view(RAW)
             self.is_fresh[0] = True
 
     def verdict(self, row: int, level: int, n_best: int) -> Verdict:

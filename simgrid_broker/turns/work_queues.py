@@ -4,7 +4,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import chain, product
-from typing import Any
 
 import numpy as np
 
@@ -154,7 +153,6 @@ class JobNumbers:
     def __init__(self, control: Plane):
         self.control = control
         self.walltime_read_at = self.priority_read_at = -math.inf
-        self.active: tuple[Any, set[str]] = None, set()         # statistics, and work queues that have jobs by them
         queues, types = control.world.scenario.grid.queues.values(), control.world.vocabularies["resource_types"]
         self.standby = [(number, share, types.index(kind), slots) for number, queue in enumerate(queues)
                         for _, share, kind, slots in standby_slots(queue) if share is not None and kind in types]
@@ -182,15 +180,8 @@ class JobNumbers:
     def has_jobs(self, queue: AlignedQueue) -> bool:
         """True if the statistics show any job of a work queue; without one it is inactive."""
         snapshot = self.control.brokers.snapshot
-        if self.active[0] is not snapshot:
-            self.active = snapshot, set()
-        if queue.full_name in self.active[1]:                  # jobs are only added to statistics
-            return True
-        found = any(snapshot.placed_by_type[account][kind] or any(snapshot.by_type[account][kind])
-                    for account in queue.accounts for kind in queue.types)
-        if found:
-            self.active[1].add(queue.full_name)
-        return found
+        return any(any(snapshot.by_type[account][kind]) or snapshot.placed_by_type[account, kind] > 0
+                   for account in queue.accounts for kind in queue.types)
 
     def _standby(self, queue: AlignedQueue, types: tuple[int, ...]) -> list[tuple[int, int]]:
         """Standby slots and starting jobs of each queue in standby that name the work queue and one of the types."""

@@ -242,7 +242,7 @@ def test_ntasks_limits_the_tasks_of_a_cycle():
 def test_cycles_in_which_an_inactive_queue_is_visited(edition, resource_type, has_jobs, visits):
     stage = stage_of({}, edition=edition)
     inactive = SimpleNamespace(control=stage.control, queue=SimpleNamespace(resource_type=resource_type), key=1,
-                               numbers=SimpleNamespace(has_jobs=lambda _: has_jobs), n_polls=0)
+                               numbers=SimpleNamespace(has_jobs=lambda _: has_jobs), n_polls=0, generates=True)
     found = sum(Generator._is_visited(inactive) for _ in range(4000))
     # four standard errors
     assert abs(found - visits) < (110 if visits < 4000 else 1)

@@ -36,7 +36,7 @@ from simgrid_broker.schema import Column, Table
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.turns.job_tables import JobTables
 from simgrid_broker.turns.tagging import TAGGED_BY, Tagger
-from simgrid_broker.turns.turn import AGAIN, Outcome
+from simgrid_broker.turns.turn import AGAIN, ASK, CLEAR, OVER
 from simgrid_broker.turns.work_queues import JobNumbers, WorkQueues, keys_of
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import Gdpconfig, WorkQueueCounts
@@ -103,6 +103,7 @@ class Generator:
         self.queue, self.key = queue, int(luck.keys(luck.key_of(queue.full_name), 0))
         self.name, self.keys = f"jobgen {queue.full_name}", keys_of(queue)
         self.cfg: Gdpconfig | None = None
+        self.generates = True
         self.limits: dict[bool, ThrottleLimits] = {}
         self.levels: dict[bool, tuple[tuple[int, ...], ...]] = {}
         self.selection: dict[bool, Selection] = {}
@@ -116,9 +117,11 @@ class Generator:
         throttling).
         """
         parts = self.work_queues.tasks_of(self.keys)
-        if not parts or not self._is_visited():
+        if not parts:
             return None
         self._read_config()
+        if not self._is_visited():
+            return None
         again = [self._serve(rows, analysis) for analysis, rows in parts]
         self._make_ordered()                                   # at once: no other cycle orders the same input
         return self.control.periods.job_generator_lacking if any(again) else None
@@ -126,7 +129,7 @@ class Generator:
     def _is_visited(self) -> bool:
         """True if jobs are generated here now: JEDI visits an inactive share and type in one cycle of four."""
         control = self.control
-        if not generates(control.cfg):
+        if not self.generates:
             self._note(False, SWITCHED_OFF, bound(SWITCHED_OFF))
             return False
         if not TERMS[control.edition].polls or not self.queue.resource_type or self.numbers.has_jobs(self.queue):
@@ -182,10 +185,10 @@ class Generator:
 
     def _read_config(self) -> None:
         """Read limits and selection from gdpconfig if it has changed."""
-        cfg, edition, queue = self.control.cfg, self.control.edition, self.queue
-        if self.cfg is cfg:
+        if self.cfg is self.control.cfg:
             return
-        self.cfg = cfg
+        self.cfg = cfg = self.control.cfg
+        edition, queue, self.generates = self.control.edition, self.queue, generates(cfg)
         for analysis in (False, True):
             self.limits[analysis] = throttle_limits(cfg, queue.name, queue.resource_type, edition=edition,
                                                     analysis=analysis, throttled=queue.throttled)
@@ -199,11 +202,11 @@ class Generator:
         """
         tables = self.tables
         hand = tables.begin_with(left, rule, least, analysis)
-        while (outcome := tables.go_on(rows)) != Outcome.OVER:
+        while (outcome := tables.go_on(rows)) != OVER:
             self._take_over()
-            if outcome == Outcome.CLEAR and hand["next"] == AGAIN:
+            if outcome == CLEAR and hand["next"] == AGAIN:
                 self._make_ordered()
-            elif outcome == Outcome.ASK and hand["next"] == AGAIN:
+            elif outcome == ASK and hand["next"] == AGAIN:
                 self._cut(int(rows[hand["task"]]), rule)
             else:
                 tables.act(outcome, rows)
@@ -212,9 +215,10 @@ class Generator:
 
     def _take_over(self) -> None:
         """Let tasks run that got their first jobs, and put those on hold that found no queue."""
-        for row in self.tables.take_started():
+        started, held = self.tables.take_moved()
+        for row in started:
             self._start(row)
-        for row, text in self.tables.take_held():
+        for row, text in held:
             hold(self.control, row, text)
 
     def _cut(self, row: int, rule: Selection) -> None:

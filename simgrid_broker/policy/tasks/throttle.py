@@ -146,7 +146,9 @@ def bound(decision: Throttle, limits: ThrottleLimits | None = None, counts: Work
 def counted_by(decision: Throttle, limits: ThrottleLimits, counts: WorkQueueCounts,
                core_type: WorkQueueCounts | None = None, share: WorkQueueCounts | None = None) -> WorkQueueCounts:
     """Jobs that the condition of a decision counts: at the level of the cap that stops, else of the work queue."""
-    cap = {OVER_RUNNING: limits.running_cap, OVER_QUEUED: limits.queue_cap}.get(decision.reason, Limit())
+    if decision.reason not in (OVER_RUNNING, OVER_QUEUED):
+        return counts
+    cap = limits.running_cap if decision.reason == OVER_RUNNING else limits.queue_cap
     return (counts, core_type or counts, share or counts)[cap.level]
 
 
