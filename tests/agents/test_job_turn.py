@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from builders import assert_same_tables
+from builders import Stage, assert_same_tables
 
 from simgrid_broker.compiled import uncompiled
 from simgrid_broker.engine import Simulation, simulate
@@ -12,6 +12,7 @@ from simgrid_broker.policy.brokerage.production.storage import readable
 from simgrid_broker.scenario.loading.loader import load_scenario
 from simgrid_broker.turns import job_tables, user_tables
 from simgrid_broker.turns.slots import is_current
+from simgrid_broker.turns.work_queues import WorkQueues
 from simgrid_broker.world.views import observe
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -87,3 +88,12 @@ def test_a_slot_shows_a_task_as_python_sees_it(file, hours, edition, tmp_path, k
         assert held == ([] if parts is None else list(parts.replicas))
         assert asked["somewhere"] == (parts is not None and observe.lies_somewhere(parts))
     assert shown >= 10
+
+
+def test_tables_are_widened_for_a_dataset_with_more_replicas_than_they_can_show():
+    stage = Stage(())
+    tables = job_tables.JobTables(stage.control, WorkQueues(stage.control, 60.0))
+    for number, width in ((4, 4), (5, 8), (8, 8)):
+        stage.world.state["most_replicas"] = number
+        tables.begin()
+        assert tables.tables.replica_site.shape[1] == tables.view_tables.sources.shape[0] == width

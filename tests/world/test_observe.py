@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
-from builders import Bench, S, T, put_job, two_sites
+from builders import Bench, S, T, put_job, scenario, two_sites
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simgrid_broker.schema.grid import OFF
 from simgrid_broker.world.data.replicas import add_replica_of
 from simgrid_broker.world.jobs.counts import ENDED, take_snapshot, tally_ended
+from simgrid_broker.world.queues.places import analysis_stores
 from simgrid_broker.world.views import observe
 
 SHARES = [dict(name="A", value=1), dict(name="B", value=1)]
@@ -284,3 +286,18 @@ def test_space_of_storages_is_as_old_as_the_statistics():
     found = observe.stores_known(bench.world, changed)
     assert (found["usable_bytes"] - before).max() == 7.0
     assert first.nuclei["usable_bytes"].tolist() == before.tolist()        # statistics keep what they have seen
+
+
+def test_storages_of_queues_that_list_them_and_activities_that_are_switched_off():
+    queues = dict(PLAIN=dict(atlas_site="HERE"), NONE=dict(atlas_site="BARE", endpoints=[]),
+                  READS=dict(atlas_site="HERE", endpoints=[dict(storage="S", write=False)]))
+    sites = {"HERE": {}, "BARE": dict(nucleus=False)}
+    world = Bench(scenario(sites, queues, {"S": dict(site="HERE", free=5e12)})).world
+    for _ in range(2):
+        _, queues = observe.stores(world)
+        assert queues["present"].all() and queues["usable_bytes"].tolist() == [5e12, np.inf, np.inf]
+        assert queues["write_lan"].tolist() == [True, False, False]
+    assert queues["read_lan"].any() and analysis_stores(world)["read_lan"].any()
+    world.arrays.storages["read_lan_off"] = OFF["OFF"]
+    _, queues = observe.stores(world)
+    assert not queues["read_lan"].any() and not analysis_stores(world)["read_lan"].any()
