@@ -73,7 +73,8 @@ def _age(arrays, rows: np.ndarray, now: float) -> np.ndarray:
     old = np.arange(len(rows)) % 1000 == 0
     since[old] = now - 9 * 24 * HOUR
     chosen[old] = S.ASSIGNED
-    arrays.jobs["status"][rows], arrays.jobs["modification_s"][rows] = chosen, since
+    arrays.jobs["status"][rows] = arrays.job_status[rows] = chosen
+    arrays.jobs["modification_s"][rows] = since
     arrays.jobs["due_sequence"][rows] = 1
     moving = chosen == S.TRANSFERRING
     arrays.jobs["modification_s"][rows[moving]] = now

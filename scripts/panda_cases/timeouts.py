@@ -71,6 +71,8 @@ class Rows(NamedTuple):
     job_files: np.ndarray
     tasks: np.ndarray
     job_tasks: np.ndarray
+    job_status: np.ndarray
+    job_queues: np.ndarray
     quiet_s: np.ndarray            # 0: the scan looks at every job
     state: np.ndarray              # (1,), of which it reads how many rows are in use
 
@@ -134,11 +136,13 @@ def _rows(jobs: list[dict], queues: list[str]) -> Rows:
     state["n_job_rows"] = len(jobs)
     world = Rows(np.zeros(len(jobs), JOBS.dtype), np.full((len(jobs), len(S)), np.nan), np.zeros(len(jobs), JOB_FILES),
                  np.zeros(len(jobs), TASKS.dtype), np.arange(len(jobs), dtype=np.int32),
+                 np.zeros(len(jobs), np.int8), np.zeros(len(jobs), np.int16),
                  np.zeros((len(jobs), N_SCANS), np.float32), state)
     for row, job in enumerate(jobs):
         status, one, times = _status(job), world.jobs[row], world.job_times[row]
         one["panda_id"], one["status"], one["task"] = job["PandaID"] + 1, status, row            # 0 is a free row
         one["queue"], one["priority"] = queues.index(job["computingSite"]), job["currentPriority"]
+        world.job_status[row], world.job_queues[row] = status, one["queue"]
         one["modification_s"] = _time(job, "modificationTime")
         times[status] = _time(job, "stateChangeTime")
         if status == S.ACTIVATED:

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from simgrid_broker.bundle import Bundle
+from simgrid_broker.bundle import LINE, Bundle, fetch
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import SILENT
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import N_STATUS, Arrays
-from simgrid_broker.world.rows import fetch_ahead, used_rows
+from simgrid_broker.world.rows import AHEAD, used_rows
 
 PENDING, HOLDING = int(JobStatus.PENDING), int(JobStatus.HOLDING)
 ASSIGNED, ACTIVATED = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED)
@@ -131,16 +131,26 @@ def breaks(world: Arrays, row, rule, limit, now):
 
 
 @compiled
-def quiet_until(world: Arrays, row, timeouts: Timeouts):
-    """Moment up to which a job as it stands exceeds no limit of a scan, s, less a margin for its four bytes.
+def quiet_until(world: Arrays, row, timeouts: Timeouts, now):
+    """Moment up to which a job as it stands exceeds no limit of a scan, s; forever if it is free or of no concern.
 
-    A free row and a job whose label no rule concerns never do.
+    An earlier moment will do if it is after `now`: that of any job there is known without reading the job.
     """
+    until = ends_of(world, row, timeouts, False)
+    if until > now:
+        return until
     job = world.jobs[row]
     if job["panda_id"] == 0 or not timeouts.concerned[world.tasks[world.job_tasks[row]]["label"]]:
         return np.inf
-    until = world.job_times[row, PENDING] + timeouts.shortest[np.int64(is_reported(job)), job["status"], job["queue"]]
-    return until if np.isinf(until) else until - 1e-6 * abs(until) - 1.0
+    return ends_of(world, row, timeouts, is_reported(job))
+
+
+@compiled
+def ends_of(world: Arrays, row, timeouts: Timeouts, reported):
+    """End of the shortest limit of a job, s, less a margin for the four bytes in which it is kept."""
+    end_s = world.job_times[row, PENDING] + timeouts.shortest[
+        np.int64(reported), world.job_status[row], world.job_queues[row]]
+    return end_s if np.isinf(end_s) else end_s - 1e-6 * abs(end_s) - 1.0
 
 
 @compiled
@@ -155,8 +165,8 @@ def find_old(world: Arrays, timeouts: Timeouts, scan, now):
         n_changed += not world.quiet_s[row, scan] > now
     for place in range(n_changed):
         row = rows[place]
-        fetch_ahead(world, rows, n_changed, place)
-        until = quiet_until(world, row, timeouts)
+        fetch(world.job_times, rows[min(place + AHEAD, n_changed - 1)], LINE)
+        until = quiet_until(world, row, timeouts, now)
         world.quiet_s[row, scan] = until
         rows[n] = row
         n += not now < until
