@@ -43,6 +43,7 @@ FIRST_SLOTS, FIRST_ORDERS = 256, 1024
 """Room for tasks and for orders at first; it doubles when it is used up."""
 MOST_ARRAYS = 16_384
 """First refusals by static rules that are kept: as many as those of requirements (`policy.funnel.MaskCache`)."""
+KINDS = tuple(DecisionKind)
 SLOT_TABLES = "slots", "asked", "record", "replica_site", "replica_part", "replica_tape", "parts"
 """Tables with a row for each slot."""
 
@@ -243,7 +244,7 @@ class JobTables:
             kind = int(task["resource_type"]) if self.terms["by_type"] else None
             loads.load_row(control.world, control.brokers.snapshot, account_of_task(control.arrays, row), kind)
             control.world.places.learn(int(task["nucleus"]))
-        log, broker = control.books.decisions, DecisionKind(hand["broker"])
+        log, broker = control.books.decisions, KINDS[hand["broker"]]
         log.counts(broker, int(control.arrays.tasks["share"][row]), log.steps(broker, self._broker(broker).tags), True)
 
     def _prepare(self, row: int, level: int) -> int:
@@ -295,7 +296,7 @@ class JobTables:
         if hand["asked"]:
             self._note_answer()
             return
-        kind, verdict = DecisionKind(hand["broker"]), self.verdict(row, level)
+        kind, verdict = KINDS[hand["broker"]], self.verdict(row, level)
         control.check(kind, self.asked_about(row, level), verdict)
         if hand["whole"]:
             control.books.decisions.add_candidates(kind, verdict)
@@ -371,7 +372,7 @@ class JobTables:
         *_, n_started, n_held = self.done.item()
         self.done["n_started"] = self.done["n_held"] = 0
         started, held = self.work.started[:n_started].tolist(), self.work.held[:n_held].tolist() if n_held else []
-        return started, [(row, self.reason(refused_by, DecisionKind(broker))) for row, refused_by, broker in held]
+        return started, [(row, self.reason(refused_by, KINDS[broker])) for row, refused_by, broker in held]
 
     def _compress(self) -> None:
         """Keep the slots of live tasks, and make room for twice as many if they are more than half."""

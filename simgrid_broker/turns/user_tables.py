@@ -27,10 +27,6 @@ READ = ("allows_incomplete", "avoid_vp", "bytes_per_job", "cloud", "excludedsite
 """Fields of a task that analysis brokerage reads, whether or not static rules read them, too."""
 
 
-RAW = f"V{ANALYSIS_STORE.itemsize}"
-"""NumPy copies structured rows field by field otherwise."""
-
-
 class Views(Protocol):
     """Views of the tasks of a turn."""
 
@@ -114,7 +110,8 @@ class UserTables:
         world, snapshot = self.control.world, self.control.brokers.snapshot
         loads.load_row(world, snapshot, account_of_task(world.arrays, row), None)
         if not self.is_fresh[0]:
-            self.tables.store.view(RAW)[:] = observe.analysis_stores_known(world, snapshot).view(RAW)
+            shown = observe.analysis_stores_known(world, snapshot)
+            self.tables.store.view(np.uint8)[:] = shown.view(np.uint8)     # NumPy copies field by field otherwise
             self.is_fresh[0] = True
 
     def verdict(self, row: int, level: int, n_best: int) -> Verdict:

@@ -6,7 +6,7 @@ jobs and tasks that it takes in with those that a trace submits.
 """
 
 from collections.abc import Iterator
-from math import nan
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -247,8 +247,8 @@ def hold(control: Control, row: int, tag: str) -> None:
     return_to(control.world, row)
     set_reason(control.world, row, tag)
     if not counts_as_pending(tag, control.edition):
-        set_task(control.world, row, frozen_s=np.nan)
-    elif np.isnan(control.arrays.tasks["frozen_s"][row]):
+        set_task(control.world, row, frozen_s=nan)
+    elif isnan(control.arrays.tasks["frozen_s"][row]):
         set_task(control.world, row, frozen_s=control.now)
     set_status(control.world, row, TaskStatus.PENDING, control.now)
 

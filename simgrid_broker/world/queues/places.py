@@ -1,6 +1,6 @@
 """Storages where each PanDA queue reads and writes, their state for analysis, and how a queue lies to each nucleus."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -62,7 +62,7 @@ class Places:
         self.near_known[-1] = True
         self.counted = np.where(self.lists_storages, self.output, of_site)
         self.unknown = np.flatnonzero(self.lists_storages & (self.output < 0))
-        self.known = b"", np.zeros(0), np.zeros(0)               # statuses of storages, and what follows from them
+        self.known: tuple[bytes, tuple] = b"", ()                # statuses of storages, and what follows from them
 
     def map_output(self, site_of: Mapping[int, int]) -> None:
         """Take the site of the output from a mapping, queue to site, instead of the storages; other queues have none.
@@ -84,17 +84,11 @@ class Places:
         return output_of_sites(self.grid, self.writes)
 
     @cached_property
-    def asked(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-        """Queues that list storages with each DATADISK of theirs: (queue, storage) pairs of input, and of output."""
-        return self._asked(self.reads), self._asked(self.writes)
-
-    def _asked(self, uses: list[tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray]:
-        """Queue and storage of each DATADISK in `uses`, (n_pairs,) each."""
+    def numbers(self) -> dict[str, np.ndarray]:
+        """Each DATADISK of the queues by its use, as `_table`."""
         kind = [storage.type == DATADISK for storage in self.grid.storages.values()]
-        found = [(queue, storage) for queue, used in enumerate(uses) if self.lists_storages[queue]
-                 for storage in used if kind[storage]]
-        pairs = np.array(found, np.int64).reshape(-1, 2)
-        return pairs[:, 0], pairs[:, 1]
+        return {use: _table([tuple(storage for storage in used if kind[storage]) for used in getattr(self, use)])
+                for use in ("reads", "writes")}
 
     def near(self, nucleus: int, status: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Queues at a nucleus, and online ones elsewhere whose output its first queue reads, (n_queues,) bool each.
@@ -202,7 +196,7 @@ class AnalysisPlaces:
         self.described = np.zeros(len(self.output), views.ANALYSIS_STORE)
         self.described["has_output"], self.described["has_input"] = has["writes"], has["reads"]
         self.described["output"], self.described["one"] = self.output, self.output == self.input
-        self.known = b"", self.described                             # statuses of storages, and what follows from them
+        self.known: tuple[bytes, tuple] = b"", ()                # as for `Places`
 
 
 def _table(uses: list[tuple[int, ...]]) -> np.ndarray:
@@ -211,6 +205,28 @@ def _table(uses: list[tuple[int, ...]]) -> np.ndarray:
     for queue, used in enumerate(uses):
         table[queue, :len(used)] = used
     return table
+
+
+def stores(world) -> tuple[np.ndarray, np.ndarray]:
+    """The storage that takes each site's output, (n_sites,) of `views.STORE`, and those of each queue, (n_queues,).
+
+    Source of what counts where a queue lists several: brokerage reference, 2.5.
+    """
+    places, (usable, free) = world.places, space_of(world.arrays.storages, 0.0)
+    of_sites, of_queues = _of_statuses(world, places, _stores)
+    for rows, number in (of_sites, places.site_storage), (of_queues, places.counted):
+        rows["usable_bytes"], rows["free_bytes"] = usable[number], free[number]
+    of_queues["usable_bytes"][places.unknown] = np.inf
+    return of_sites, of_queues
+
+
+def analysis_stores(world) -> np.ndarray:
+    """The storages of each PanDA queue for analysis, (n_queues,) of `views.ANALYSIS_STORE`."""
+    places, (usable, free) = world.analysis_places, space_of(world.arrays.storages, np.inf)
+    found, = _of_statuses(world, places, _analysis_stores)
+    found["usable_output"], found["usable_input"] = usable[places.output], usable[places.input]
+    found["free_bytes"] = free[places.output]
+    return found
 
 
 def space_of(storages: np.ndarray, none: float) -> np.ndarray:
@@ -223,34 +239,43 @@ def space_of(storages: np.ndarray, none: float) -> np.ndarray:
     return space
 
 
-def statuses_of(storages: np.ndarray) -> bytes:
-    """The statuses of all activities of storages."""
-    return b"".join([storages[column].tobytes() for column in OFF.values()])
-
-
-def analysis_stores(world) -> np.ndarray:
-    """The storages of each PanDA queue for analysis, (n_queues,) of `views.ANALYSIS_STORE`.
-
-    Columns that do not depend on space are those of the last call unless the status of a storage has changed since.
-    """
-    places, rows = world.analysis_places, world.arrays.storages
-    (usable, free), statuses = space_of(rows, np.inf), statuses_of(rows)
+def _of_statuses(world, places: Places | AnalysisPlaces, make: Callable[..., tuple]) -> list[np.ndarray]:
+    """Views of storages without space, those of the last call unless the status of a storage has changed since."""
+    statuses = b"".join([world.arrays.storages[column].tobytes() for column in OFF.values()])
     if statuses != places.known[0]:
-        places.known = statuses, _open_stores(world)
-    found = copied_whole(places.known[1])
-    found["usable_output"], found["usable_input"] = usable[places.output], usable[places.input]
-    found["free_bytes"] = free[places.output]
-    return found
+        places.known = statuses, make(world)
+    return [copied_whole(rows) for rows in places.known[1]]
 
 
-def _open_stores(world) -> np.ndarray:
+def _stores(world) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of `stores` that do not depend on space."""
+    places, passes, storages = world.places, PASSES[world.scenario.edition], world.arrays.storages
+    number, lists = places.site_storage, places.lists_storages
+    of_sites = views.records(views.STORE, len(number), present=number >= 0, **{
+        activity: np.append(passes[storages[column]], True)[number] for activity, column in OFF.items()})
+    of_queues = of_sites[places.site]
+    of_queues["present"] |= lists
+    for activity, is_open in _open_activities(world, places.numbers):
+        of_queues[activity] = np.where(lists, is_open, of_queues[activity])
+    return of_sites, of_queues
+
+
+def _analysis_stores(world) -> tuple[np.ndarray]:
     """Columns of `analysis_stores` that do not depend on space."""
-    places, rows, passes = world.analysis_places, world.arrays.storages, PASSES[world.scenario.edition]
-    found = places.described.copy()
+    found = world.analysis_places.described.copy()
+    for activity, is_open in _open_activities(world, world.analysis_places.numbers):
+        found[activity] = world.analysis_places.bare | is_open
+    return found,
+
+
+def _open_activities(world, numbers: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
+    """Each activity, and whether it is open at any storage of each queue that it concerns, (n_queues,) bool.
+
+    numbers: storages by their use, as `_table`.
+    """
     for activity, column in OFF.items():
-        is_open = np.append(passes[rows[column]], False)                     # the last is for no storage
-        found[activity] = places.bare | is_open[places.numbers[USES[activity]]].any(axis=1)
-    return found
+        is_open = np.append(PASSES[world.scenario.edition][world.arrays.storages[column]], False)     # for no storage
+        yield activity, is_open[numbers[USES[activity]]].any(axis=1)
 
 
 @compiled

@@ -15,7 +15,7 @@ from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.data.datasets import members_of, replica_tables, secondaries_of_task
 from simgrid_broker.world.jobs import loads
 from simgrid_broker.world.jobs.counts import account_of
-from simgrid_broker.world.queues.places import OFF, analysis_stores, space_of, spread_replicas, statuses_of
+from simgrid_broker.world.queues.places import analysis_stores, spread_replicas, stores
 from simgrid_broker.world.rows import copied_whole
 from simgrid_broker.world.tasks.input_files import in_hand_of, staged_inputs
 from simgrid_broker.world.views.tasks import (
@@ -35,8 +35,6 @@ from simgrid_broker.world.views.users import fields_of_word, user_view
 from simgrid_broker.world.world import World
 
 S = JobStatus
-ACTIVITIES_OF = ("read_lan", "write_wan"), ("write_lan", "read_wan")
-"""Activities of the storages of input, and of those of output; source: brokerage reference, 2.5."""
 RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING, MERGING = map(int, (
     S.RUNNING, S.ASSIGNED, S.ACTIVATED, S.STARTING, S.DEFINED, S.WAITING, S.MERGING))
 READY, RUNNING_TASK, SCOUTING = int(TaskStatus.READY), int(TaskStatus.RUNNING), int(TaskStatus.SCOUTING)
@@ -149,38 +147,6 @@ def links_of_hint(world: World, link: np.ndarray) -> np.ndarray:
     links = copied_whole(link)
     links["in_nucleus"] = world.arrays.sites["nucleus"][world.places.site] > 0
     return links
-
-
-def stores(world: World) -> tuple[np.ndarray, np.ndarray]:
-    """The storage that takes each site's output, (n_sites,) of STORE, and those of each PanDA queue, (n_queues,) of it.
-
-    Columns that do not depend on space are those of the last call unless the status of a storage has changed since.
-    Source of what counts where a queue lists several: brokerage reference, 2.5.
-    """
-    places, (usable, free) = world.places, space_of(world.arrays.storages, 0.0)
-    statuses = statuses_of(world.arrays.storages)
-    if statuses != places.known[0]:
-        places.known = statuses, *_open_stores(world)
-    of_sites, of_queues = copied_whole(places.known[1]), copied_whole(places.known[2])
-    for rows, number in (of_sites, places.site_storage), (of_queues, places.counted):
-        rows["usable_bytes"], rows["free_bytes"] = usable[number], free[number]
-    of_queues["usable_bytes"][places.unknown] = np.inf
-    return of_sites, of_queues
-
-
-def _open_stores(world: World) -> tuple[np.ndarray, np.ndarray]:
-    """Columns of `stores` that do not depend on space."""
-    places, passes, storages = world.places, PASSES[world.scenario.edition], world.arrays.storages
-    is_open = {activity: np.append(passes[storages[column]], True) for activity, column in OFF.items()}
-    of_sites, of_queues = (views.records(views.STORE, len(number), present=number >= 0,
-                                         **{activity: of[number] for activity, of in is_open.items()})
-                           for number in (places.site_storage, places.site_storage[places.site]))
-    of_queues["present"] |= places.lists_storages
-    for (queue, storage), activities in zip(places.asked, ACTIVITIES_OF, strict=True):
-        for activity in activities:
-            of_queues[activity] &= ~places.lists_storages
-            of_queues[activity][queue[is_open[activity][storage]]] = True
-    return of_sites, of_queues
 
 
 @compiled
