@@ -365,10 +365,7 @@ class JobTables:
         return taken
 
     def take_moved(self) -> tuple[list[int], list[tuple[int, str]]]:
-        """Rows of the tasks that got their first jobs since this was last asked, and those that found no queue.
-
-        The latter with what errorDialog says.
-        """
+        """Tasks that got their first jobs since this was last asked, and that found no queue, with errorDialog."""
         *_, n_started, n_held = self.done.item()
         self.done["n_started"] = self.done["n_held"] = 0
         started, held = self.work.started[:n_started].tolist(), self.work.held[:n_held].tolist() if n_held else []

@@ -104,9 +104,7 @@ class Generator:
         self.name, self.keys = f"jobgen {queue.full_name}", keys_of(queue)
         self.cfg: Gdpconfig | None = None
         self.generates = True
-        self.limits: dict[bool, ThrottleLimits] = {}
-        self.levels: dict[bool, tuple[tuple[int, ...], ...]] = {}
-        self.selection: dict[bool, Selection] = {}
+        self.rules: dict[bool, tuple[ThrottleLimits, tuple[tuple[int, ...], ...], Selection]] = {}
         self.splitter = JobSplitter(control, tables)
         self.n_polls = self.n_turns = 0                    # number the random draws
 
@@ -139,15 +137,16 @@ class Generator:
 
     def _serve(self, rows: np.ndarray, analysis: bool) -> bool:
         """Make jobs of production or analysis tasks; returns whether more are to be made at once."""
-        (decision, counts), tasks = self._throttle(analysis), self.control.arrays.tasks
+        limits, levels, rule = self.rules[analysis]
+        decision, counts = self._throttle(limits, levels)
         if decision.skip and decision.soft:
-            decision = lift(decision, int(tasks["priority"][rows[0]]), *self.numbers.highest_priority(self.queue))
-        of_limits = bound(decision, self.limits[analysis], counts[0])
-        counted = counted_by(decision, self.limits[analysis], *counts)
+            priority = int(self.control.arrays.tasks["priority"][rows[0]])
+            decision = lift(decision, priority, *self.numbers.highest_priority(self.queue))
+        of_limits, counted = bound(decision, limits, counts[0]), counted_by(decision, limits, *counts)
         if decision.skip:
             self._note(analysis, decision, of_limits, counted)
             return False
-        left, rule = int(decision.max_jobs), self.selection[analysis]
+        left = int(decision.max_jobs)
         least = NO_PRIORITY if decision.min_priority is None else decision.min_priority
         if rule.attribute:
             self.n_turns += 1
@@ -169,14 +168,14 @@ class Generator:
         self.verdicts.add(self.control.now, key, (1, limited and not decision.skip and made >= int(decision.max_jobs),
                                                   of_limits.limit if limited else 0, queued, running, made))
 
-    def _throttle(self, analysis: bool) -> tuple[Throttle, list[Any]]:
+    def _throttle(self, limits: ThrottleLimits, levels: tuple[tuple[int, ...], ...]) -> tuple[Throttle, list[Any]]:
         """Decision of the throttler, with the jobs of the work queue, its core type and share, None = not counted.
 
         Queued wall time is counted only if it decides.
         """
-        queue, throttle, limits = self.queue, self.control.policies.throttle, self.limits[analysis]
+        queue, throttle = self.queue, self.control.policies.throttle
         counts: list[Any] = [self.numbers.of(queue, types, level == 0 and bool(queue.resource_type)) if types else None
-                             for level, types in enumerate(self.levels[analysis])]
+                             for level, types in enumerate(levels)]
         decision = throttle(counts[0], limits, *counts[1:])
         if decision.by_walltime:
             counts[0] = counts[0]._replace(walltime_s=self.numbers.walltime_s(queue))
@@ -190,10 +189,9 @@ class Generator:
         self.cfg = cfg = self.control.cfg
         edition, queue, self.generates = self.control.edition, self.queue, generates(cfg)
         for analysis in (False, True):
-            self.limits[analysis] = throttle_limits(cfg, queue.name, queue.resource_type, edition=edition,
-                                                    analysis=analysis, throttled=queue.throttled)
-            self.levels[analysis] = types_asked(queue, self.limits[analysis])
-            self.selection[analysis] = selection(cfg, queue.name, analysis, edition)
+            limits = throttle_limits(cfg, queue.name, queue.resource_type, edition=edition, analysis=analysis,
+                                     throttled=queue.throttled)
+            self.rules[analysis] = limits, types_asked(queue, limits), selection(cfg, queue.name, analysis, edition)
 
     def _generate(self, rows: np.ndarray, left: int, rule: Selection, least: int, analysis: bool = False) -> int:
         """Make at most `left` jobs of the tasks in `rows` of at least a priority, in order; returns how many are left.
