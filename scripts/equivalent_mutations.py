@@ -118,7 +118,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "any number below 0 is no candidate",
     ("policy.brokerage.production.broker.is_open", "place['weight'] > 0 -> place['weight'] >= 0"):
         "candidates of weight 0 are drawn before, as unused ones",
-    ("policy.tasks.merging.places", "queue.astype(np.int64) << 32 -> queue.astype(np.int64) << 33"):
+    ("policy.tasks.merging.merge_place", "queue << 32 -> queue << 33"):
         "any shift that leaves room for the numbers of sub-datasets",
     ("policy.pilot_streaming._need",
      "np.where(COUNTED[np.asarray(status.status)], status.core_target, 0) -> "

@@ -11,20 +11,21 @@ from policy_builders import task
 
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.tasks.merging import (
+    TERMS,
     MergeLimits,
     Unmerged,
     asked_memory_mb,
     cut,
     merge_limits,
+    merge_place,
     merge_task,
     new_status,
-    places,
     ready,
 )
 from simgrid_broker.policy.tasks.splitting import MergeRule, QueueLimits, merge_job_limits
 from simgrid_broker.views import Premerge
 
-pytestmark = pytest.mark.rule("places", "merge_limits", "merge_job_limits", "cut", "asked_memory_mb", "merge_task",
+pytestmark = pytest.mark.rule("merge_place", "merge_limits", "merge_job_limits", "cut", "asked_memory_mb", "merge_task",
                               "new_status", "merging.ready")
 
 MIB, GIB = 1024**2, 1024**3
@@ -120,7 +121,7 @@ QUEUE, SITE, CHUNK = np.array([0, 0, 1]), np.array([5, 5, 5]), np.array([0, 49, 
     pytest.param("deployed", CHUNK + 1, [False, False], id="deployed, fifty chunks are a sub-dataset"),
 ])
 def test_which_jobs_wait_for_each_other(edition, chunk, expected):
-    place = places(QUEUE, SITE, chunk, edition)
+    place = [merge_place(*job, TERMS[edition].at_sites) for job in zip(QUEUE, SITE, chunk, strict=True)]
     assert [place[0] == place[1], place[0] == place[2]] == expected
 
 

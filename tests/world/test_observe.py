@@ -243,21 +243,43 @@ def test_parameters_of_a_task():
     assert (found.t1weight, found.fullchain, found.inputprestaging) == (-1, 2, True)
 
 
+def before_merging(bench, tasks, planned=0, known=()):
+    """Jobs before merging, and which tasks have other work; planned, known: by default no job, and no task so far."""
+    arrays, work, jobs = bench.arrays, np.empty(len(tasks), bool), np.empty((6, 9), np.int64)
+    known = known or (np.full(len(arrays.tasks), -1), np.zeros(len(arrays.tasks), bool))
+    n = observe.jobs_before_merging(arrays, np.array(tasks), np.zeros(len(arrays.jobs), np.int64) + planned, known,
+                                    work, jobs)
+    return jobs[:, :n], work
+
+
 def test_jobs_before_merging_are_those_of_tasks_whose_output_is_merged():
     bench = bench_of(dict(mergeoutput=1), dict(), dict(mergeoutput=1))
     rows = [put_job(bench, S.RUNNING, task=task, chunk=chunk) for task, chunk in ((2, 0), (0, 7), (1, 0), (0, 3))]
     put_job(bench, S.ACTIVATED, n_chunks=0)                                        # a merge job
     rows.append(put_job(bench, S.MERGING, task=0, chunk=9))
-    bench.arrays.tasks["n_alive"][:3] = 4, 1, 1
-    planned, tasks = np.zeros(len(bench.arrays.jobs), np.int64), np.array([2, 0])
-    found, others = observe.jobs_before_merging(bench.arrays, tasks, planned)
-    assert sorted(found["row"]) == sorted([rows[1], rows[3], rows[4]])             # none of task 2 waits
-    assert others.tolist() == [True, True]
+    planned = np.zeros(len(bench.arrays.jobs), np.int64)
+    found, has_other_work = before_merging(bench, [2, 0], planned)
+    number = bench.arrays.tasks["jeditaskid"][0]
+    assert sorted(found.T.tolist()) == sorted([row, number, 0, 0, chunk, chunk == 9] for row, chunk in (
+        (rows[1], 7), (rows[3], 3), (rows[4], 9)))                                 # none of task 2 waits
+    assert has_other_work.tolist() == [True, True]
     planned[rows[4]] = bench.arrays.jobs["panda_id"][rows[4]]
-    assert not len(observe.jobs_before_merging(bench.arrays, tasks, planned)[0])
+    assert not before_merging(bench, [2, 0], planned)[0].size
     planned[rows[4]] += 1                                                          # another job had that row
-    assert len(observe.jobs_before_merging(bench.arrays, tasks, planned)[0]) == 3
-    assert not len(observe.jobs_before_merging(bench.arrays, tasks[:1], planned)[0])
+    assert before_merging(bench, [2, 0], planned)[0].shape[1] == 3
+    assert not before_merging(bench, [2], planned)[0].size
+
+
+def test_jobs_of_a_task_are_looked_at_again_only_when_they_have_changed():
+    bench = bench_of(dict(mergeoutput=1, next_chunk=10, n_jobs=10))
+    put_job(bench, S.MERGING)
+    put_job(bench, S.RUNNING)
+    known, looks = (np.full(len(bench.arrays.tasks), -1), np.zeros(len(bench.arrays.tasks), bool)), []
+    for version in (5, 5, 6):
+        bench.arrays.live_jobs["version"][0] = version
+        jobs, has_other_work = before_merging(bench, [0], known=known)
+        looks.append((jobs.shape[1], *has_other_work.tolist()))
+    assert looks == [(2, True), (0, True), (2, True)]
 
 
 @pytest.mark.parametrize(("status", "columns", "expected"), [
@@ -269,12 +291,9 @@ def test_jobs_before_merging_are_those_of_tasks_whose_output_is_merged():
 def test_work_of_a_task_other_than_merging(status, columns, expected):
     bench = bench_of(dict(mergeoutput=1, n_jobs=10))
     put_job(bench, status)
-    for name, value in (dict(next_chunk=10, n_alive=1) | columns).items():
+    for name, value in (dict(next_chunk=10) | columns).items():
         bench.arrays.tasks[name][0] = value
-    none, tasks = np.zeros(len(bench.arrays.jobs), np.int64), np.zeros(1, np.int64)
-    _, others = observe.jobs_before_merging(bench.arrays, tasks, none)
-    found = observe.has_other_work(bench.arrays, tasks, others)
-    assert found.tolist() == [expected]
+    assert before_merging(bench, [0])[1].tolist() == [expected]
 
 
 def test_space_of_storages_is_as_old_as_the_statistics():

@@ -44,8 +44,7 @@ class Merger:
 
     under_way: by the row of their task and their panda_id; orphans: panda_ids of those that have lost some of their
     input; n_past: jobs that no longer waited when these were last looked for, or their own merges were over; members:
-    panda_id of the job in each row that a merge reads; seen: version of the live jobs of each task when they were last
-    looked at, others: whether some of them did not wait to be merged, (n_tasks,) each.
+    panda_id of the job in each row that a merge reads; seen, others, jobs: as of `observe.jobs_before_merging`.
     """
 
     def __init__(self, control: Control):
@@ -56,6 +55,7 @@ class Merger:
         self.n_past = 0
         self.ended: list[tuple[int, int, int, int]] = []
         self.members, self.seen, self.others = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, bool)
+        self.jobs = np.empty((6, 0), np.int64)
         self.processing_type = control.world.vocabularies["processing_types"].index(PMERGE)
         control.fabric.watchers.append(self.watch)
         control.books.planned_merges = self.planned
@@ -76,15 +76,20 @@ class Merger:
         self.n_past = self._past()
         tasks = self.control.books.live_tasks.in_status(*SERVED)
         tasks = tasks[self.control.arrays.tasks["mergeoutput"][tasks] != 0]
-        self._gather(tasks[self._has_changed(tasks)])
-        self._make()
-        self._set_statuses(tasks)
+        has_other_work = self._gather(tasks)
+        if self.waiting:
+            self._make()
+        self._set_statuses(tasks, has_other_work)
 
-    def _has_changed(self, tasks: np.ndarray) -> np.ndarray:
-        """Which of some tasks have other live jobs than when they were looked at, or do other things, (k,) bool."""
-        versions = self.control.arrays.live_jobs["version"]
-        self.seen, self.others = (lengthened(column, len(versions)) for column in (self.seen, self.others))
-        return self.control.is_awake | (versions[tasks] != self.seen[tasks])
+    def _make_room(self) -> None:
+        """Keep as much of each task and job as there may be."""
+        new_tasks, new_jobs = (len(table) - len(known) for table, known in (
+            (self.control.arrays.tasks, self.seen), (self.control.arrays.jobs, self.members)))
+        if new_tasks:
+            self.seen, self.others = np.pad(self.seen, (0, new_tasks)), np.pad(self.others, (0, new_tasks))
+        if new_jobs:
+            self.members = np.pad(self.members, (0, new_jobs))
+            self.jobs = np.empty((6, len(self.members)), np.int64)
 
     def _ended(self, task: int, panda_id: int) -> Merge:
         """The merge of a merge job that has ended, which is no longer under way."""
@@ -117,7 +122,9 @@ class Merger:
         control, panda_ids = self.control, self.control.arrays.jobs["panda_id"]
         if self._past() == self.n_past and not self.orphans and not control.is_awake:
             return
-        changed = self._has_changed(np.fromiter(self.under_way, np.int64, len(self.under_way)))
+        self._make_room()
+        tasks = np.fromiter(self.under_way, np.int64, len(self.under_way))
+        changed = control.is_awake | (control.arrays.live_jobs["version"][tasks] != self.seen[tasks])
         if not (changed.any() or self.orphans):
             return
         merges = [merge for has_changed, of_task in zip(changed.tolist(), self.under_way.values(), strict=True)
@@ -155,16 +162,18 @@ class Merger:
         self.seen[merge.task] = NOT_SEEN
         self.members[merge.rows[self.members[merge.rows] == merge.panda_ids]] = 0
 
-    def _gather(self, tasks: np.ndarray) -> None:
-        """Plan merge jobs for every place at which all jobs of a task are done; tasks: rows of those to look at."""
-        arrays = self.control.arrays
-        self.members = lengthened(self.members, len(arrays.jobs))
-        self.seen[tasks] = arrays.live_jobs["version"][tasks]
-        jobs, self.others[tasks] = observe.jobs_before_merging(arrays, tasks, self.members)
-        for task, chosen in merging.ready(arrays.tasks["jeditaskid"][jobs["task"]], jobs["queue"],
-                                          arrays.queues["site"][jobs["queue"]], jobs["chunk"], jobs["waits"],
-                                          self.control.edition):
-            self._plan(self.control.world.row_of[task], jobs["row"][chosen])
+    def _gather(self, tasks: np.ndarray) -> np.ndarray:
+        """Plan merge jobs for every place at which all jobs of a task are done; returns which tasks have other work."""
+        self._make_room()
+        if self.control.is_awake:
+            self.seen[tasks] = NOT_SEEN
+        has_other_work = np.empty(len(tasks), bool)
+        n = observe.jobs_before_merging(self.control.arrays, tasks, self.members, (self.seen, self.others),
+                                        has_other_work, self.jobs)
+        rows, number, queue, site, chunk, waits = self.jobs[:, :n]
+        for task, chosen in merging.ready(number, queue, site, chunk, waits, self.control.edition) if n else ():
+            self._plan(self.control.world.row_of[task], rows[chosen])
+        return has_other_work
 
     def _plan(self, task: int, rows: np.ndarray) -> None:
         """Plan the merge jobs of outputs at one place."""
@@ -213,20 +222,10 @@ class Merger:
         merge.panda_id = int(control.arrays.jobs["panda_id"][merge.row])
         self.under_way[merge.task][merge.panda_id] = merge
 
-    def _set_statuses(self, tasks: np.ndarray) -> None:
-        """Set tasks with only merging left to `merging`, and those with other work to `running`.
-
-        tasks: rows of tasks whose output is merged, (k,).
-        """
-        control, columns = self.control, self.control.arrays.tasks
-        rows = tasks[ENDS_BY_MERGING[columns["status"][tasks]]]
-        status = columns["status"][rows]
-        new = merging.new_status(status, observe.has_other_work(control.arrays, rows, self.others[rows]),
-                                 columns["n_alive"][rows] > 0)
-        for k in np.flatnonzero(new != status).tolist():
-            set_status(control.world, int(rows[k]), T(new[k]), control.now)
-
-
-def lengthened(column: np.ndarray, wanted: int) -> np.ndarray:
-    """An array with zeros behind it up to the wanted length."""
-    return np.pad(column, (0, wanted - len(column))) if len(column) < wanted else column
+    def _set_statuses(self, tasks: np.ndarray, has_other_work: np.ndarray) -> None:
+        """Set tasks with only merging left to `merging`, and those with other work to `running`, (k,) each."""
+        control = self.control
+        status = control.world.statuses[tasks]
+        new = merging.new_status(status, has_other_work, control.arrays.tasks["n_alive"][tasks] > 0)
+        for k in np.flatnonzero((new != status) & ENDS_BY_MERGING[status]).tolist():
+            set_status(control.world, int(tasks[k]), T(new[k]), control.now)

@@ -16,6 +16,7 @@ from simgrid_broker.policy.tasks.splitting import MergeRule, QueueLimits, merge_
 from simgrid_broker.units import MIB
 from simgrid_broker.views import Premerge, Task
 
+RUNNING, MERGING = int(TaskStatus.RUNNING), int(TaskStatus.MERGING)
 PRIORITY = 5000
 """Priority of merge jobs; source: JEDI TWiki, Output merging; lifecycle reference, section 3.5."""
 ATTEMPTS = 3
@@ -84,15 +85,14 @@ def merge_limits(rule, scratch_bytes: float, work_bytes: float, edition: str) ->
                        (rule.nGBPerMergeJob or MAX_GB) * 1e9, rule.nEventsPerMergeJob or inf, room)
 
 
-def places(queue: np.ndarray, site: np.ndarray, chunk: np.ndarray, edition: str) -> np.ndarray:
-    """Number of the place at which each job waits for the others that are merged with it, (n,).
+@compiled
+def merge_place(queue, site, chunk, at_sites):
+    """Number of the place at which a job waits for the others that are merged with it.
 
     The documented edition merges at a site, the deployed edition in a destination sub-dataset, modelled as the jobs of
     fifty consecutive chunks at one queue.
     """
-    if TERMS[edition].at_sites:
-        return site.astype(np.int64)
-    return (queue.astype(np.int64) << 32) | (chunk // JOBS_PER_SUBDATASET)
+    return site if at_sites else queue << 32 | chunk // JOBS_PER_SUBDATASET
 
 
 def cut(unmerged: Unmerged, limits: MergeLimits) -> list[slice]:
@@ -146,7 +146,7 @@ def resource_type(rule, corecount: int, of_task: int, bounds: Sequence[Any]) -> 
 
 def new_status(status: np.ndarray, has_other_work: np.ndarray, merges: np.ndarray) -> np.ndarray:
     """Status that running and merging tasks get, (n,): `running` with other work, else `merging` if there is any."""
-    return np.where(has_other_work, TaskStatus.RUNNING, np.where(merges, TaskStatus.MERGING, status))
+    return np.where(has_other_work, RUNNING, np.where(merges, MERGING, status))
 
 
 def ready(task: np.ndarray, queue: np.ndarray, site: np.ndarray, chunk: np.ndarray, unmerged: np.ndarray,
@@ -156,33 +156,36 @@ def ready(task: np.ndarray, queue: np.ndarray, site: np.ndarray, chunk: np.ndarr
     Arguments are columns of the live jobs that no merge job reads yet, (n,); unmerged: whether the output of a job
     waits to be merged.
     """
-    task, place = np.ascontiguousarray(task, np.int64), places(queue, site, chunk, edition)
-    done = np.zeros(len(task), bool)
-    mark_done(task, place, np.ascontiguousarray(unmerged), np.full(2 * len(task) + 1, -1), done)
+    n, of_jobs = len(task), tuple(np.asarray(column, np.int64) for column in (task, queue, site, chunk, unmerged))
+    place, done = np.empty(n, np.int64), np.zeros(n, bool)
+    mark_done(of_jobs, TERMS[edition].at_sites, np.full(2 * n + 1, -1), place, done)
     rows = np.flatnonzero(done)
-    order = rows[np.lexsort((chunk[rows], place[rows], task[rows]))]
-    if not len(order):
+    if not len(rows):
         return
+    order = rows[np.lexsort((chunk[rows], place[rows], task[rows]))]
     begins = np.flatnonzero(np.append(True, (np.diff(task[order]) != 0) | (np.diff(place[order]) != 0)))
     for begin, end in pairwise([*begins.tolist(), len(order)]):
         yield int(task[order[begin]]), order[begin:end]
 
 
 @compiled
-def mark_done(task, place, unmerged, firsts, done):
+def mark_done(of_jobs, at_sites, firsts, places, done):
     """Mark in `done`, (n,) bool, false before, the outputs of the places of tasks at which all are unmerged.
 
-    firsts: room for the first output of each place of a task, -1 = none, at a number that its key gives or the next
-    free one; it is longer than n.
+    of_jobs: the arguments of `ready`; firsts: room for the first output of each place of a task, -1 = none, at a number
+    that its key gives or the next free one; it is longer than n. places: room for that of each job, (n,).
     """
+    task, queue, site, chunk, unmerged = of_jobs
+    for k in range(len(task)):
+        places[k] = merge_place(queue[k], site[k], chunk[k], at_sites)
     for pass_number in range(2):
         for k in range(len(task)):
-            at = (task[k] * 1_000_003 + place[k]) % len(firsts)
-            while firsts[at] >= 0 and (task[firsts[at]] != task[k] or place[firsts[at]] != place[k]):
+            at = (task[k] * 1_000_003 + places[k]) % len(firsts)
+            while firsts[at] >= 0 and (task[firsts[at]] != task[k] or places[firsts[at]] != places[k]):
                 at = (at + 1) % len(firsts)
             if pass_number == 1:
                 done[k] = done[firsts[at]]
             elif firsts[at] < 0:
-                firsts[at], done[k] = k, unmerged[k]
+                firsts[at], done[k] = k, unmerged[k] != 0
             else:
-                done[firsts[at]] &= unmerged[k]
+                done[firsts[at]] &= unmerged[k] != 0

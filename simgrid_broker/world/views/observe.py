@@ -296,44 +296,46 @@ def lies_somewhere(parts: views.JobInput) -> bool:
     return any(source.part >= 1 for source in parts.inputs[0].sources)
 
 
-BEFORE_MERGING = np.dtype([("row", "i8"), ("task", "i8"), ("queue", "i8"), ("chunk", "i8"), ("waits", "?")], align=True)
-"""A live job of a task whose output is merged: rows of both, the numbers by which its output is put together, and
-whether it waits to be merged."""
-
-
-def jobs_before_merging(arrays: Arrays, tasks: np.ndarray, planned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Live jobs, without merge jobs, of those of some tasks that have jobs that wait to be merged, (n,) of
-    BEFORE_MERGING task by task, and which of the tasks have other jobs that do not wait yet, (k,) bool.
+@compiled
+def jobs_before_merging(world: Arrays, tasks, planned, known, has_other_work, jobs):
+    """Write the live jobs, without merge jobs, of tasks with jobs that wait to be merged to `jobs`; returns the number.
 
     tasks: rows of tasks whose output is merged, (k,); planned: panda_id of the job in each row that is left out, as it
-    is in a merge already.
+    is in a merge already; known: version of the live jobs of each task when they were last looked at, of which none are
+    written while it is the same, and whether some of them did not wait, (n_tasks,) each; has_other_work: (k,), the
+    result, tasks with input left or such jobs; jobs: (6, n) row, jeditaskid, PanDA queue, site, chunk, does it wait.
     """
-    jobs, others = np.empty(arrays.tasks["n_alive"][tasks].sum(), BEFORE_MERGING), np.zeros(len(tasks), bool)
-    return jobs[:find_jobs_before_merging(arrays, tasks, planned, others, jobs)], others
+    (seen, others), n = known, 0
+    for place in range(len(tasks)):
+        number = tasks[place]
+        task, version = world.tasks[number], world.live_jobs[number]["version"]
+        if seen[number] != version:
+            seen[number] = version
+            waits, others[number] = look_for_others(world, number, planned)
+            row = world.live_jobs[number]["first"] if waits else np.int32(-1)
+            while row >= 0:
+                job = world.jobs[row]
+                if job["n_chunks"] > 0 and job["panda_id"] != planned[row]:
+                    jobs[0, n], jobs[1, n], jobs[2, n] = row, task["jeditaskid"], job["queue"]
+                    jobs[3, n], jobs[4, n] = world.queues[job["queue"]]["site"], job["chunk"]
+                    jobs[5, n] = job["status"] == MERGING
+                    n += 1
+                row = world.neighbours[row]["next"]
+        has_other_work[place] = task["next_chunk"] < task["n_jobs"] or task["n_retry"] > 0 or others[number]
+    return n
 
 
 @compiled
-def find_jobs_before_merging(world: Arrays, tasks, planned, others, found):
-    """Fill `others` and `found` as `jobs_before_merging` says; returns the number of jobs."""
-    n = 0
-    for place in range(len(tasks)):
-        first, waits = world.live_jobs[tasks[place]]["first"], False
-        row = first
-        while row >= 0 and not (waits and others[place]):
-            if world.job_status[row] == MERGING:
-                waits |= world.jobs[row]["panda_id"] != planned[row]
-            elif not others[place]:
-                others[place] = world.jobs[row]["n_chunks"] > 0
-            row = world.neighbours[row]["next"]
-        row = first if waits else -1
-        while row >= 0:
-            job, one = world.jobs[row], found[n]
-            if job["n_chunks"] > 0 and job["panda_id"] != planned[row]:
-                one["row"], one["task"], one["queue"] = row, job["task"], job["queue"]
-                one["chunk"], one["waits"] = job["chunk"], job["status"] == MERGING
-                n += 1
-            row = world.neighbours[row]["next"]
-    return n
+def look_for_others(world: Arrays, task, planned):
+    """Test whether jobs of a task wait to be merged, without those that are planned, and whether others do not wait."""
+    row, waits, others = world.live_jobs[task]["first"], False, False
+    while row >= 0 and not (waits and others):
+        if world.job_status[row] == MERGING:
+            waits = waits or world.jobs[row]["panda_id"] != planned[row]
+        elif not others:
+            others = world.jobs[row]["n_chunks"] > 0
+        row = world.neighbours[row]["next"]
+    return waits, others
 
 
 @compiled
@@ -349,15 +351,6 @@ def mark_whole(world: Arrays, rows, panda_ids, numbers, whole):
         for k in range(begin, end):
             row = rows[k]
             whole[merge] &= world.job_status[row] == MERGING and world.jobs[row]["panda_id"] == panda_ids[k]
-
-
-def has_other_work(arrays: Arrays, tasks: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Test of tasks for input left, or jobs whose output does not wait to be merged yet, (k,).
-
-    others: of `jobs_before_merging`.
-    """
-    n_jobs, made, n_retry = (arrays.tasks[name][tasks] for name in ("n_jobs", "next_chunk", "n_retry"))
-    return (made < n_jobs) | (n_retry > 0) | others
 
 
 def share_usage(world: World) -> np.ndarray:
