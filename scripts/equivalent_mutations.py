@@ -31,7 +31,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("agents.jedi.watchdogs.ProductionWatchDog._concerned",
      "tasks['failed_attempts'][rows] > 0 -> tasks['failed_attempts'][rows] >= 0"): "no rate of 0 pauses a task",
     ("agents.jedi.watchdogs.ProductionWatchDog._concerned",
-     "self.may_pause & (tasks['failed_attempts'][rows] > 0) -> self.may_pause | (tasks['failed_attempts'][rows] > 0)"):
+     "may_pause & (tasks['failed_attempts'][rows] > 0) -> may_pause | (tasks['failed_attempts'][rows] > 0)"):
         "`actions` decides about each task, and without limits pauses none",
     ("agents.jedi.watchdogs.ProductionWatchDog._concerned",
      "tasks['priority'][rows] < rules.BOOST_PRIORITY -> tasks['priority'][rows] <= rules.BOOST_PRIORITY"):

@@ -25,7 +25,6 @@ from simgrid_broker.names import (
 from simgrid_broker.policy.tasks import watchdogs as rules
 from simgrid_broker.policy.tasks.ends import completeness
 from simgrid_broker.policy.tasks.watchdogs import ACHIEVED_S, EXHAUSTED_S, TERMS, gives_up_pending, pending_for_s
-from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.columns import return_to
 from simgrid_broker.world.data.datasets import datasets_of_task
 from simgrid_broker.world.data.locality import endpoints_with_input, has_input
@@ -145,8 +144,6 @@ class ProductionWatchDog:
         words = control.world.vocabularies
         self.production = np.isin(words["labels"], PRODUCTION_LABELS)
         self.looked_s, self.left = -np.inf, np.zeros(0, np.int64)
-        self.cfg: Gdpconfig | None = None
-        self.may_pause = False
         self.n_throttled: dict[int, int] = {}
         self.until_s: dict[int, float] = {}
         control.books.newcomers.append(self.forget)
@@ -186,8 +183,6 @@ class ProductionWatchDog:
         control = self.control
         if not len(rows):
             return rows, False
-        if self.cfg is not control.cfg:
-            self.cfg, self.may_pause = control.cfg, rules.may_pause(control.cfg)
         queue, boosts, moves = self._queue_of(rows), list[int](), list[int]()
         left, stops = rows[:0], False
         for k in self._concerned(rows, queue).tolist():
@@ -218,7 +213,8 @@ class ProductionWatchDog:
         concerned = rules.nearly_done(tasks["n_jobs"][rows], n_over, n_jobs, self.control.edition)
         concerned &= (tasks["priority"][rows] < rules.BOOST_PRIORITY) | (
             (self.express >= 0) & (tasks["share"][rows] != self.express))        # the others are boosted already
-        places = np.flatnonzero(concerned | (self.may_pause & (tasks["failed_attempts"][rows] > 0)))
+        may_pause = self.control.cfg.once(rules.may_pause)
+        places = np.flatnonzero(concerned | (may_pause & (tasks["failed_attempts"][rows] > 0)))
         places = places[[self._parent_is_complete(row) for row in rows[places].tolist()]] if len(places) else places
         return places[rules.in_turn(queue[places], tasks["jeditaskid"][rows[places]])]
 

@@ -47,8 +47,7 @@ class AnalysisWatchDog:
         self.control = control
         words = control.world.vocabularies
         self.boosted_s = -np.inf
-        self.limited: tuple[object, bool] = None, False      # gdpconfig, and whether it limits work
-        self.bounds: tuple[object, object, list[user_limits.Limit]] = None, None, []    # it, accounts, and their limits
+        self.bounds: tuple[object, object, list[user_limits.Limit]] = None, None, []    # gdpconfig, accounts, limits
         self.since_s: dict[int, float] = {}
         self.slow, self.express = (words["shares"].index(name) if name in words["shares"] else -1
                                    for name in (USER_ANALYSIS, EXPRESS_ANALYSIS))
@@ -59,17 +58,12 @@ class AnalysisWatchDog:
 
     def cycle(self) -> None:
         """Release and throttle tasks by the work of their owners; move tasks of class S to Express Analysis."""
-        control = self.control
+        control, by_work = self.control, user_limits.TERMS[self.control.edition].by_work
         control.world.user_output.refresh(control.now)
-        if not user_limits.TERMS[control.edition].by_work:
-            self._look_at_input()
-        else:
-            statuses = control.arrays.tasks["status"][control.books.live_tasks.rows]
-            self._look_at_input()
-            if self.limited[0] is not control.cfg:
-                self.limited = control.cfg, user_limits.limits_work(control.cfg)
-            if self.limited[1] or self._holds_for(FOR_WORK):
-                self._look_at_work(statuses)
+        present = control.world.statuses[control.books.live_tasks.rows] if by_work else NO_ROWS
+        self._look_at_input()
+        if by_work and (control.cfg.once(user_limits.limits_work) or self._holds_for(FOR_WORK)):
+            self._look_at_work(present)
         if control.now - self.boosted_s >= BOOST_S and min(self.slow, self.express) >= 0:
             self.boosted_s = control.now
             self._boost()

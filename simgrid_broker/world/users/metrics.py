@@ -73,7 +73,7 @@ class AnalysisMetrics:
         self.counted_at = np.full(n_shares, -np.inf)
         self.users_running, self.n_users = np.zeros((2, n_shares, n_queues))
         self.used = UsedQueues(n_queues)
-        self.starts, self.ends = Starts(n_queues), Ends(n_queues)
+        self.starts, self.ends = Starts(n_queues), Ends()
         self.figures: tuple[dict[int, int], UserFigures] | None = None
 
 
@@ -123,8 +123,8 @@ class Ends:
     N_CHAINS) first end of each chain, of jobs that finished, and of others. The ends of a task are in one chain.
     """
 
-    def __init__(self, n_queues: int):
-        self.n_queues, self.window_s, self.n, self.n_kept = n_queues, 0.0, 0, 0
+    def __init__(self) -> None:
+        self.window_s, self.n, self.n_kept = 0.0, 0, 0
         self.table, self.heads = np.zeros(FIRST_ENDS, END), np.full((2, N_CHAINS), -1, np.int64)
 
     def note(self, rows: np.ndarray, times: np.ndarray, counted: np.ndarray) -> None:
@@ -146,12 +146,6 @@ class Ends:
         self.heads[:] = -1
         self.table[:self.n] = kept
         chain(self.table, self.heads, 0, self.n)
-
-    def of_task(self, jeditaskid: int, now: float) -> np.ndarray:
-        """Failed, closed and finished jobs of a task at each queue, (n_queues,), as `count_ends` fills them in."""
-        ends = np.zeros(self.n_queues, [("failed", "f8"), ("closed", "f8"), ("finished", "f8")])
-        count_ends(self.table, self.heads, jeditaskid, now - self.window_s, ends)
-        return ends
 
 
 @compiled
