@@ -44,10 +44,14 @@ def test_jobs_that_are_not_counted_yet_do_not_count(bench):
     assert types_in_use(bench.arrays) == {1: ((0, 0b01),)}
 
 
-def test_input_that_will_ask_for_more_memory(bench):
+@pytest.mark.parametrize(("level", "types"), [
+    pytest.param(0, {}, id="as much as before"), pytest.param(1, {1: ((0, 0b01),)}, id="more"),
+    pytest.param(6, {1: ((0, 0b01),)}, id="most"),
+])
+def test_input_that_will_ask_for_more_memory(bench, level, types):
     jobs(bench, 0, 0, 1)
-    bench.arrays.ram_levels["waiting"][0, 2] = 1
-    assert types_in_use(bench.arrays) == {1: ((0, 0b01),)}
+    bench.arrays.ram_levels["waiting"][0, level] = 1
+    assert types_in_use(bench.arrays) == types
 
 
 def test_they_are_read_again_when_they_are_too_old(bench):

@@ -372,7 +372,7 @@ def types_in_use(arrays: Arrays) -> dict[int, TypesAt]:
 
     All other tasks have jobs of their own type alone.
     """
-    mixed = np.any(arrays.ram_levels["waiting"][:, 1:] > 0, axis=1)
+    mixed = np.zeros(len(arrays.tasks), bool)
     mark_mixed(arrays, mixed)
     if not mixed.any():
         return {}
@@ -399,8 +399,11 @@ class TypesInUse:
 
 @compiled
 def mark_mixed(world: Arrays, mixed):
-    """Mark in `mixed`, (n_tasks,) bool, tasks with a live job of another resource type than theirs."""
+    """Mark in `mixed`, (n_tasks,) bool, tasks with a live job of another resource type than theirs, or input of one."""
     for task in range(len(mixed)):
+        for level in range(1, world.ram_levels.shape[1]):
+            if world.ram_levels[task, level]["waiting"] > 0:
+                mixed[task] = True
         for kind in range(world.live_types.shape[1]):
             if world.live_types[task, kind] > 0 and kind != world.tasks[task]["resource_type"]:
                 mixed[task] = True
@@ -415,10 +418,12 @@ def find_types(world: Arrays, tasks, numbers, rows, found):
     """
     n = 0
     for task in tasks:
+        first, last = len(numbers), -1
         for place in range(counted_jobs_of(world, task, rows)):
             job = world.jobs[rows[place]]
+            first, last = min(first, job["queue"]), max(last, job["queue"])
             numbers[job["queue"], job["resource_type"]] += 1
-        for queue in range(len(numbers)):
+        for queue in range(first, last + 1):
             total, kinds = numbers[queue].sum(), 0
             for kind in range(numbers.shape[1] if total > 0 else 0):
                 if 0 < numbers[queue, kind] >= LEAST_PART * total:
