@@ -44,7 +44,7 @@ kept_code._Content = Changed
 PROGRAM = """
 import numpy as np
 from simgrid_broker.bundle import Bundle
-from simgrid_broker.compiled import compiled, compiled_as_one, compiled_with, watched
+from simgrid_broker.compiled import compiled, compiled_with, watched
 from simgrid_broker.compiled.columns import copy_columns, same_columns
 
 class Shelf(Bundle):
@@ -65,7 +65,7 @@ def put(shelf, k):
 
 put_twice = compiled_with(put, change=twice)
 
-@compiled_as_one
+@compiled
 def fill(shelf):
     number = 0
     for k in range(1, len(shelf.rows)):

@@ -26,11 +26,12 @@ from numba.core.types.misc import unliteral
 from numba.core.typing.templates import make_concrete_template
 
 from simgrid_broker.compiled.kept_code import KeptCode, announce
-from simgrid_broker.compiled.passes import Target, Typing, plain_passes, view
+from simgrid_broker.compiled.passes import WIDER, Target, Typing, plain_passes, view
 from simgrid_broker.compiled.stock import OPTIONS, fall_back, is_in_use, is_of_function, stock
 
-WIDER = dict.fromkeys((types.int8, types.int16, types.int32, types.uint8, types.uint16, types.uint32), types.int64)
-"""Types in which a part takes numbers of these types: one variant instead of one for each width."""
+LEVEL, LONGEST_INLINED = 1, 100
+"""Level of LLVM's work for quick code, up to 3, and LLVM's cost up to which it inlines parts with several callers, by
+default 225: the code is as quick so, and takes a third less to optimise."""
 COMPILE = CPUDispatcher._compile_for_args
 """Numba's method that is called for new types, without which a failure could not be caught."""
 
@@ -44,10 +45,9 @@ class Compiled(CPUDispatcher):
 
     _is_whole = True
 
-    def __init__(self, function: Callable, as_one: bool):
+    def __init__(self, function: Callable):
         update_wrapper(self, function)
-        self._is_whole = False
-        self.py_func, self._compiler_class = function, CompilerOfOne if as_one else WholeCompiler
+        self._is_whole, self.py_func = False, function
         self._parts: dict[tuple, Any] = {}
         code = function.__code__
         names = code.co_varnames[:code.co_argcount]
@@ -60,8 +60,8 @@ class Compiled(CPUDispatcher):
         if self._is_whole:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         self._is_whole = True
-        super().__init__(self.py_func, targetoptions=OPTIONS | dict(nopython=True), pipeline_class=self._compiler_class)
-        self._cache = KeptCode(self.py_func, self._compiler_class.__name__)
+        super().__init__(self.py_func, targetoptions=OPTIONS | dict(nopython=True), pipeline_class=WholeCompiler)
+        self._cache = KeptCode(self.py_func, WholeCompiler.__name__)
         return getattr(self, name)
 
     def _compilation_chain_init_hook(self):
@@ -133,10 +133,6 @@ class PlainCompiler(CompilerBase):
 class WholeCompiler(PlainCompiler):
     """The compiler of a function that Python calls, with a library that includes all parts."""
 
-    def library_of_all(self, name: str) -> "Whole":
-        """The library to compile into."""
-        return Whole(self.state.targetctx.codegen(), name)
-
     def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
         super().__init__(typingctx, targetctx, library, args, return_type, Known(flags), locals)
 
@@ -145,18 +141,10 @@ class WholeCompiler(PlainCompiler):
         if is_in_use():
             raise RuntimeError("the own compiler has failed before")
         announce(func)
-        self.state.library = self.library_of_all(func.__qualname__)
+        self.state.library = Whole(self.state.targetctx.codegen(), func.__qualname__)
         self.state.library.enable_object_caching()
         with _no_collection():
             return super().compile_extra(func)
-
-
-class CompilerOfOne(WholeCompiler):
-    """The compiler of a loop compiled as one, with a library whose parts nothing else can call."""
-
-    def library_of_all(self, name: str) -> "Whole":
-        """The library to compile into."""
-        return One(self.state.targetctx.codegen(), name)
 
 
 @contextmanager
@@ -198,11 +186,12 @@ class Part(JITCodeLibrary):
 
 
 class Whole(JITCodeLibrary):
-    """Code of a function that Python calls, with all its parts."""
+    """Code of a function that Python calls, with all its parts.
+
+    Nothing else can call these, so those with one caller are inlined, however long they are.
+    """
 
     _linking_libraries: list
-    level = 1
-    """Level of LLVM's work for quick code, up to 3: the code is as quick after this round, which is a third shorter."""
 
     def _optimize_functions(self, module):
         """Called by Numba to optimise one function after another, before all of them are."""
@@ -211,13 +200,14 @@ class Whole(JITCodeLibrary):
     def _optimize_final_module(self):
         """Called by Numba to optimise all; without the round for reference counting, of which there is none.
 
-        Parts lose their names after it: code kept by several processes may have one name for different parts, and LLVM
+        Parts lose their names before it: code kept by several processes may have one name for different parts, and LLVM
         would call the part that was loaded first.
         """
-        made = self._codegen._module_pass_manager(opt=min(self.level, numba.config.OPT))
-        passes, *builder = made if isinstance(made, tuple) else (made,)       # Numba has builders since 0.63
-        passes.run(self._final_module, *builder)
         self._hide_parts()
+        tuning = binding.create_pipeline_tuning_options(speed_level=min(LEVEL, numba.config.OPT))
+        tuning.inlining_threshold = LONGEST_INLINED
+        builder = binding.create_pass_builder(self._codegen._tm, tuning)
+        builder.getModulePassManager().run(self._final_module, builder)
 
     def _hide_parts(self):
         """Make the parts private, so that nothing outside of the whole finds them by name."""
@@ -259,17 +249,3 @@ def as_one_module(modules: list[binding.ModuleRef]) -> binding.ModuleRef:
             one.link_in(other)
         modules = modules[::2]
     return modules[0]
-
-
-class One(Whole):
-    """A whole whose parts are its own, so that those with one caller are inlined, however long they are.
-
-    It is optimised as far as can be, as runs spend their time in it.
-    """
-
-    level = 3
-
-    def _optimize_final_module(self):
-        """Called by Numba to optimise all, with parts that are private from the first."""
-        self._hide_parts()
-        super()._optimize_final_module()

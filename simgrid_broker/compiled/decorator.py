@@ -30,24 +30,12 @@ def compiled(function: F) -> F:
     Without reference counting a function may not create arrays, including slices. Called by compiled code, it takes
     whole numbers as int64, or uint64, whatever their width.
     """
-    return _made(function, False)
-
-
-def compiled_as_one(function: F) -> F:
-    """`compiled`, for a loop in which a run spends its time: what is called once within it is inlined there.
-
-    Without, only short parts are. It takes a sixth longer to translate, and calls within the loop cost less.
-    """
-    return _made(function, True)
-
-
-def _made(function: Callable[..., Any], as_one: bool) -> Any:
     if numba.config.DISABLE_JIT:
         return function
     if compiler is None or is_in_use():
         return stock(function)
     try:
-        return compiler.Compiled(function, as_one)
+        return compiler.Compiled(function)
     except Exception as error:
         fall_back(error)
         return stock(function)

@@ -1,6 +1,6 @@
 """The compiled loop: takes the earliest event and handles it, up to a given time."""
 
-from simgrid_broker.compiled import compiled, compiled_as_one
+from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import end_worker, worker_ready
 from simgrid_broker.fabric.dispatch import fetch_job, first_in_line
 from simgrid_broker.fabric.events import (
@@ -93,7 +93,7 @@ def look_ahead(world: Arrays):
     fetch_job(world, row)
 
 
-@compiled_as_one
+@compiled
 def advance(world: Arrays, until):
     """Handle all events up to and including time `until`; returns REACHED or the reason to stop earlier."""
     state = world.state[0]
