@@ -67,7 +67,7 @@ class WorkQueues:
 
     def sleeps(self) -> bool:
         """True if no work queue will have tasks before one arrives."""
-        return not any(self.tasks.values()) and not len(self.control.books.live_tasks.rows)
+        return not self.tasks and not len(self.control.books.live_tasks.rows)
 
     def wake_by(self, wake: Callable[[], None]) -> None:
         """Call `wake` when tasks arrive."""
@@ -85,8 +85,8 @@ class WorkQueues:
         """
         if self.control.now - self.read_at >= self.age_s:
             self._read()
-        parts = [(analysis, [tasks[key] for key in keys if key in tasks]) for analysis, tasks in self.tasks.items()]
-        return [(analysis, self._merged(found)) for analysis, found in parts if found]
+        return [(analysis, self._merged(found)) for analysis, tasks in self.tasks.items()
+                if (found := [tasks[key] for key in keys if key in tasks])]
 
     def _merged(self, found: list[np.ndarray]) -> np.ndarray:
         """Rows of the tasks of several accounts and types, in the order of those of each."""

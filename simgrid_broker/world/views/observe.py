@@ -199,16 +199,18 @@ def tasks_by_work_queue(world: World, rows, analysis: np.ndarray) -> dict[bool, 
         priorities = world.arrays.tasks["priority"][rows]
         highest = int(priorities.max()) + 1                                 # of a scouting task
         widths = (highest - int(priorities.min())).bit_length(), widths[1]
-    tasks: dict[bool, dict[tuple[int, int], np.ndarray]] = {False: {}, True: {}}
     keys = np.empty(len(rows), np.int64)
     keys = keys[:generating(world.arrays, rows, analysis, widths, highest, keys)]
+    if not len(keys):
+        return {}
     keys.sort()                      # several times as fast as numbers by their keys
     places, begins = np.empty((2, len(keys)), np.int64)
     n = cut_by_work_queue(rows, widths, keys, places, begins)
     cuts = [*begins[:n].tolist(), len(keys)]
+    tasks: dict[bool, dict[tuple[int, int], np.ndarray]] = {False: {}, True: {}}
     for k, place in enumerate(places[:n].tolist()):
         tasks[place % 2 > 0][divmod(place // 2, n_types)] = keys[cuts[k]:cuts[k + 1]]
-    return tasks
+    return {analysis: of_kind for analysis, of_kind in tasks.items() if of_kind}
 
 
 def replicas(world: World, number: int) -> list[tuple[int, float, int]]:
