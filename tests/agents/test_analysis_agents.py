@@ -221,6 +221,10 @@ def test_throttled_tasks_are_released_below_85_percent_or_after_two_hours():
     move(stage.arrays, jobs[2], int(S.HOLDING), stage.now)
     stage.run(500.0)
     assert stage.task() == "running"
+    stage, _ = throttled()
+    stage.control.policies.set_config("CAP_RUNNING_USER_JOBS", None)
+    stage.run(300.0)
+    assert stage.task() == "running"                                                 # nothing is limited any more
 
 
 def test_tasks_get_classes_from_the_slots_of_their_users():
