@@ -62,6 +62,13 @@ def test_the_order_of_groups_is_luck():
     assert order([500] * 3, [0, 1, 2], uniforms=lots) == [2, 1, 0]
 
 
+def test_an_express_task_leaves_the_luck_of_groups_as_it_is():
+    lots = MIDDLE.copy()
+    lots[1, :3] = 0.1, 0.9, 0.5
+    assert order([500, 500], [1, 2], uniforms=lots[:, 1:]) == [1, 0]
+    assert order([1500, 500, 500], [0, 1, 2], 0.0, lots) == [2, 1, 0]
+
+
 @pytest.mark.parametrize(("ratio", "found"), [
     pytest.param(0.0, [0, 1, 2, 3, 4], id="0 %: express tasks come last"),
     pytest.param(100.0, [3, 0, 4, 1, 2], id="100 %: one before each turn"),

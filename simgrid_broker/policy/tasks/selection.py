@@ -87,12 +87,11 @@ def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float,
     is_express = priority >= EXPRESS_OF_GROUP_PRIORITY
     if not is_express.any():
         return _by_turns(group, uniforms)
-    others = np.flatnonzero(~is_express)
-    others = others[_by_turns(group[others], uniforms)]
-    express = np.flatnonzero(is_express)
+    others, express = np.flatnonzero(~is_express), np.flatnonzero(is_express)
+    in_turns = others[_by_turns(group[others], lambda kind, numbers: uniforms(kind, others[numbers]))]
     express = express[np.lexsort((uniforms(OF_EXPRESS, express), -priority[express].astype(np.int64)))]
-    before = np.flatnonzero(uniforms(BEFORE_A_TURN, np.arange(len(others))) * 100 < express_ratio)[:len(express)]
-    return np.concatenate([np.insert(others, before, express[:len(before)]), express[len(before):]])
+    before = np.flatnonzero(uniforms(BEFORE_A_TURN, np.arange(len(in_turns))) * 100 < express_ratio)[:len(express)]
+    return np.concatenate([np.insert(in_turns, before, express[:len(before)]), express[len(before):]])
 
 
 def _by_turns(group: np.ndarray, uniforms: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
