@@ -62,7 +62,7 @@ def is_of_function(error: Exception) -> bool:
 
 def expected_time() -> str:
     """Time that compiling takes in a first run, as text."""
-    return "about two minutes" if is_in_use() else "about 20 s"
+    return "about two minutes" if is_in_use() else "about half a minute"
 
 
 @cache
