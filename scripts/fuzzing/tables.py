@@ -151,13 +151,16 @@ def shares_and_queues_agree(run: Run) -> Iterator[str]:
 
 
 def transfers_have_ends(run: Run) -> Iterator[str]:
-    """Files move from one site to another, in order of time, for a task that is there."""
+    """Files move from one site to another, in order of time, for a task that is there.
+
+    A transfer ends before a byte of it has moved only if all its files are given up: their source was lost.
+    """
     moved = run.transfers
     wrong = moved.source.isna() | moved.destination.isna() | (moved.source.astype(str) == moved.destination.astype(str))
     if wrong.any():
         yield "no source, or the same as the target: " + _rows(moved, wrong, "transfer_id")
     wrong = (moved.started_s < moved.submitted_s) | (moved.ended_s < moved.started_s) | (
-        moved.ended_s.notna() & moved.started_s.isna()) | (moved.ended_s > run.end_s + 1e-6)
+        moved.ended_s.notna() & moved.started_s.isna() & (moved.n_files > 0)) | (moved.ended_s > run.end_s + 1e-6)
     if wrong.any():
         yield "times out of order: " + _rows(moved, wrong, "transfer_id")
     wrong = ~(moved.bytes >= 0) | (moved.n_files < 0)

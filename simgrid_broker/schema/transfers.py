@@ -9,7 +9,7 @@ TRANSFERS = Table("transfers", "files that move together over one link", (
     Column("bytes", "f8", "bytes", OURS, "Size of the files that have arrived or will; of a job that ended before, "
            "what it had read"),
     Column("submitted_s", "f8", "s", OURS, "When the transfer was asked for"),
-    Column("started_s", "f8", "s", OURS, "When its first byte moved"),
+    Column("started_s", "f8", "s", OURS, "When its first byte moved; null = none did"),
     Column("ended_s", "f8", "s", OURS, "When its last file had arrived, or the rest was given up; null = it was under "
            "way at the end"),
     Column("finish_tag", "f8", "bytes/file", OURS, "Value of the link's clock at which it ends", recorded=False),
