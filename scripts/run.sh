@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 make_environment ".[studies]" installed
 case "${1:--}" in
     -*) set -- "$root/scenarios/atlas_day.yaml" "$@"
-        echo "Simulating one day of all of ATLAS: about two minutes, plus half a minute for compiling the first time." >&2 ;;
+        echo "Simulating one day of all of ATLAS: one to two minutes, plus half a minute for compiling the first time." >&2 ;;
     *)  echo "Simulating $1." >&2 ;;
 esac
 exec "$venv/bin/python" -m simgrid_broker run "$@"
