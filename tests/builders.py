@@ -30,6 +30,7 @@ from simgrid_broker.views import KEPT, Gdpconfig, InputDataset, Queues, Stats, T
 from simgrid_broker.world import build, invariants, recount, rows
 from simgrid_broker.world.jobs.transitions import enter
 from simgrid_broker.world.queues.statistics import count_activity
+from simgrid_broker.world.users.metrics import Ends, count_ends
 
 S, T = JobStatus, TaskStatus
 
@@ -291,6 +292,13 @@ def assert_same_tables(one: Path, other: Path) -> None:
         if (one / name).read_bytes() != (other / name).read_bytes():
             pd.testing.assert_frame_equal(pd.read_parquet(one / name), pd.read_parquet(other / name), check_exact=True,
                                           obj=str(name))
+
+
+def ends_of_task(ends: Ends, jeditaskid: int, now: float) -> np.ndarray:
+    """Failed, closed and finished jobs of a task at two queues."""
+    at = np.zeros(2, [("failed", "f8"), ("closed", "f8"), ("finished", "f8")])
+    count_ends(ends.table, ends.heads, jeditaskid, now - ends.window_s, at)
+    return at
 
 
 def put_task(bench: Bench, row: int, status: TaskStatus) -> None:

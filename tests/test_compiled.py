@@ -303,6 +303,15 @@ def test_numbas_own_calls_are_resolved_once_for_the_same_types(monkeypatch):
     assert all(map(operator.is_, *answers)) and asked.count(operator.mul) == 2
 
 
+def test_the_larger_of_two_whole_numbers_is_compiled_once_for_all_widths():
+    cpu_target.typing_context.refresh()
+    typing = passes.view(cpu_target.typing_context, passes.Typing)
+    larger = typing.resolve_value_type(max)
+    pairs = (types.int8, types.int8), (types.int16, types.uint8), (types.int64, types.int64)
+    assert len({typing.resolve_function_type(larger, pair, {}) for pair in pairs}) == 1
+    assert typing.resolve_function_type(larger, (types.float32, types.float32), {}).return_type == types.float32
+
+
 def test_calls_of_other_functions_and_with_numbers_are_not_remembered():
     """A function of the user's own has other answers once it is compiled, and 1, 1.0 and True are equal keys."""
     record, own = types.UniTuple(types.int64, 2), types.Dispatcher(numba.njit(lambda x: x))

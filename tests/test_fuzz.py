@@ -117,7 +117,7 @@ FAULTS = {
     "tasks": dict(n_finished=10**6, n_attempts=0, registered_s=-5.0, arrival_s=1e7),
     "shares": dict(running=10**6), "queues": dict(free_cores=-1),
     "storages": dict(free_bytes=-1e15, written_bytes=1e15),
-    "transfers": dict(source=None, ended_s=0.0, bytes=-1.0, jeditaskid=9999),
+    "transfers": dict(source=None, started_s=float("nan"), ended_s=0.0, bytes=-1.0, jeditaskid=9999),
     "links": dict(bytes=1e18), "decisions": dict(n_kept=10**6),
 }
 """Wrong values by table and column, each put into all rows."""

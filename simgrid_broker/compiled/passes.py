@@ -10,7 +10,6 @@ work out once for its types: a view shares all attributes of the context that it
 compilation.
 """
 
-from dis import opmap
 from types import BuiltinFunctionType
 from typing import Any, TypeVar
 
@@ -20,7 +19,6 @@ from numba import types
 from numba.core import cgutils, postproc, transforms, typed_passes, untyped_passes
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.cpu import CPUContext
-from numba.core.interpreter import Interpreter
 from numba.core.ir import UNDEFINED
 from numba.core.ir_utils import build_definitions
 from numba.core.lowering import Lower
@@ -34,9 +32,6 @@ from numba.core.typing.context import Context
 C = TypeVar("C")
 WIDER = dict.fromkeys((types.int8, types.int16, types.int32, types.uint8, types.uint16, types.uint32), types.int64)
 """Types in which a part takes numbers of these types: one variant instead of one for each width."""
-UNPACKING = {opmap[name] for name in ("LIST_TO_TUPLE", "CALL_INTRINSIC_1", "CALL_FUNCTION_EX", "DICT_UPDATE",
-                                      "DICT_MERGE") if name in opmap}
-"""Instructions of Python that unpack arguments, tuples and dictionaries."""
 NUMBAS_OWN = types.BaseFunction, BuiltinFunctionType, str
 """Functions and operators whose result types never change."""
 
@@ -73,7 +68,7 @@ class Typing(Context):
 
     def resolve_function_type(self, func, args, kws):
         """Called by Numba for the signature of a call, None if there is none."""
-        if getattr(func, "typing_key", None) in (max, min):            # Numba compiles them for each types
+        if getattr(func, "typing_key", None) in (max, min):            # else compiled for each pair of widths
             args = tuple(WIDER.get(kind, kind) for kind in map(unliteral, args))
         key = None if kws else key_of(func, args)
         known = _signatures.get(key)
@@ -233,28 +228,6 @@ def order_blocks(listing) -> None:
     listing.generator_info = None
 
 
-class PlainInterpreter(Interpreter):
-    """Numba's interpreter, which looks for what `with`, `try` and unpacking leave only where there may be any."""
-
-    def post_process(self, peepholes, func_ir):
-        """Called by Numba for a function that is listed."""
-        code = self.func_id.code
-        is_plain = not code.co_exceptiontable and UNPACKING.isdisjoint(code.co_code[::2])
-        return func_ir if is_plain else super().post_process(peepholes, func_ir)
-
-
-@register_pass(mutates_CFG=True, analysis_only=False)
-class Listing(untyped_passes.TranslateByteCode):
-    """Numba's `TranslateByteCode` with a plain interpreter."""
-
-    _name = "listing"
-
-    def run_pass(self, state):
-        """Called by Numba for one function."""
-        state["func_ir"] = PlainInterpreter(state["func_id"]).interpret(state["bc"])
-        return True
-
-
 @register_pass(mutates_CFG=True, analysis_only=False)
 class Order(untyped_passes.IRProcessing):
     """Numba's `IRProcessing` without lifetimes."""
@@ -314,9 +287,9 @@ class WithoutPhis(typed_passes.PreLowerStripPhis):
 
 
 PASSES = (
-    Listing, untyped_passes.FixupArgs, Order, untyped_passes.RewriteSemanticConstants, untyped_passes.DeadBranchPrune,
-    Rewrite, untyped_passes.RewriteDynamicRaises, SingleAssignment, typed_passes.NopythonTypeInference, WithoutPhis,
-    ItemLowering, typed_passes.NoPythonBackend)
+    untyped_passes.TranslateByteCode, untyped_passes.FixupArgs, Order, untyped_passes.RewriteSemanticConstants,
+    untyped_passes.DeadBranchPrune, Rewrite, untyped_passes.RewriteDynamicRaises, SingleAssignment,
+    typed_passes.NopythonTypeInference, WithoutPhis, ItemLowering, typed_passes.NoPythonBackend)
 """Numba's passes without those for functions within one, loops over literals, `with`, inlining on request, expressions
 of arrays, the end of variables (of which reference counting needs to know) and listings of types, which compiled
 functions hardly ever have: a tenth of the time of translating."""

@@ -53,10 +53,9 @@ def adjusted(status: WorkerStatus, modes: Mapping[WorkerMode, np.ndarray],
     Source: lifecycle reference, section 5.4; Harvester, `WorkerAdjuster.define_num_workers`.
     """
     shape, keeps = status.cores.shape, np.zeros(len(status.cores), bool)
-    wanted, workers, submitted = np.array(status.asked, float), np.zeros(shape, WORKERS), np.zeros(shape, np.int64)
+    wanted, workers, submitted = np.zeros(shape), np.zeros(shape, WORKERS), np.zeros(shape, np.int64)
     for mode, queues in modes.items():
-        if (of_mode := wanted_by(mode, status)) is not status.asked:
-            np.copyto(wanted, of_mode, where=queues[:, None])
+        np.copyto(wanted, wanted_by(mode, status), where=queues[:, None])
         if KEEPS_ASKED[edition] and (mode.asked_by_server or not mode.fetches_jobs):
             keeps |= queues
     adjust((np.asarray(status.status, np.int8), status.throttled, status.by_type, status.unified, keeps),
@@ -69,8 +68,6 @@ def adjusted(status: WorkerStatus, modes: Mapping[WorkerMode, np.ndarray],
 def wanted_by(mode: WorkerMode, status: WorkerStatus) -> np.ndarray:
     """Workers that a mode wants; raises PluginError unless it gives numbers from 0 on, (n_queues, n_types)."""
     wanted = np.asarray(mode.wanted(status))
-    if wanted is status.asked:
-        return wanted
     if wanted.shape != status.cores.shape or wanted.dtype.kind not in "iuf" or not (wanted >= 0).all():
         raise PluginError(f"{mode.name!r} (worker mode) must want numbers of workers from 0 on, "
                           f"(n_queues, n_resource_types), not {' '.join(repr(wanted).split())[:200]}")

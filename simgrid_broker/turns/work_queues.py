@@ -89,7 +89,7 @@ class WorkQueues:
                 if (found := [tasks[key] for key in keys if key in tasks])]
 
     def _merged(self, found: list[np.ndarray]) -> np.ndarray:
-        """Rows of the tasks of several accounts and types, in the order of those of each."""
+        """Rows of the tasks of several accounts and types, ordered as those of each are."""
         if len(found) == 1:
             return found[0]
         rows, tasks = np.concatenate(found), self.control.arrays.tasks

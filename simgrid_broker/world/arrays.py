@@ -21,8 +21,11 @@ N_ACTIVITIES = len(FTS_ACTIVITIES)
 REUSED = ("jobs", "transfers", "retries", "submissions", "replicas", "subdatasets")
 """Tables whose rows are given back; the free rows of each are a stack, `free_` and its name in `Arrays`."""
 
-OF_JOBS = ("job_times", "job_tasks", "job_queues", "job_status", "neighbours", "quiet_s", "ages", "job_files")
-"""Tables that have a row for each of `jobs`."""
+PARALLEL = {
+    "jobs": ("job_times", "job_tasks", "job_queues", "job_status", "neighbours", "quiet_s", "ages", "job_files"),
+    "transfers": ("user_input",),
+}
+"""Tables that have a row for each one of another table, by its name."""
 
 WITHDRAWN = -1
 """PandaID in an inbox in place of a job that was taken out of it; no row has it, not even a free one."""

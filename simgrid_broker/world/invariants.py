@@ -4,7 +4,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import InvariantBroken
-from simgrid_broker.names import JobStatus, TransferKind
+from simgrid_broker.names import Activity, JobStatus, TransferKind
 from simgrid_broker.world.arrays import N_RAM_LEVELS, REUSED, Arrays
 from simgrid_broker.world.data.invariants import LINK_INVARIANTS, STORAGE_INVARIANTS, in_line
 from simgrid_broker.world.recount import Recount, recount
@@ -35,10 +35,14 @@ def jobs_stand_in_tables(_arrays, found: Recount):
 
 
 def columns_for_scans_agree(arrays: Arrays, found: Recount):
-    """Task, queue and status of every live job stand once more where scans look for them."""
+    """Task, queue and status of every live job, and which transfers are input of users, stand once more for scans."""
     for name, close in (("task", arrays.job_tasks), ("queue", arrays.job_queues), ("status", arrays.job_status)):
         if (arrays.jobs[name][found.rows] != close[found.rows]).any():
             yield f"the {name} of some jobs is not that which scans find"
+    of_users = (arrays.transfers["activity"] == Activity.ANALYSIS_INPUT) & (
+        arrays.transfers["kind"] == TransferKind.INPUT)
+    if ((of_users != arrays.user_input) & (arrays.transfers["transfer_id"] != 0)).any():
+        yield "scans do not find which transfers are input of users"
 
 
 @compiled

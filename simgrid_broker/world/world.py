@@ -19,7 +19,7 @@ from simgrid_broker.schema.queues import SlotRequest
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.systems.events.table import EventRanges
 from simgrid_broker.views import QueueSoftware, ShareTree
-from simgrid_broker.world.arrays import EVENT_JOB, OF_JOBS, REUSED, Arrays
+from simgrid_broker.world.arrays import EVENT_JOB, PARALLEL, REUSED, Arrays
 from simgrid_broker.world.data.datasets import MemberRows
 from simgrid_broker.world.data.network import Capacities, NetworkMetrics
 from simgrid_broker.world.jobs.counts import JobSums, sums_of_jobs
@@ -233,14 +233,11 @@ class World:
         """At least double a table with row allocation, and its parallel arrays."""
         old = len(getattr(self.arrays, name))
         new = max(2 * old, old + wanted)
-        self._lengthen(name, new)
+        for table in (name, *PARALLEL.get(name, ())):
+            self._lengthen(table, new)
         if name == "replicas":
             self.arrays.replicas["dataset"][old:] = -1
-        if name == "transfers":
-            self._lengthen("user_input", new)
         if name == "jobs":
-            for parallel in OF_JOBS:
-                self._lengthen(parallel, new)
             if len(self.arrays.job_inputs):
                 self._lengthen("job_inputs", new)
             if len(self.arrays.event_jobs):

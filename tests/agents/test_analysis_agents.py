@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from builders import S, Stage, T, put_job, put_task, scenario
+from builders import S, Stage, T, ends_of_task, put_job, put_task, scenario
 
 from simgrid_broker.agents.run.timeline import task_source
 from simgrid_broker.agents.users.analysis_watch_dog import AnalysisWatchDog, analysis_watch_dog
@@ -20,7 +20,7 @@ from simgrid_broker.world.jobs.loads import queued_power
 from simgrid_broker.world.jobs.transitions import move
 from simgrid_broker.world.tasks.transitions import set_status
 from simgrid_broker.world.users.jobs import ACTIVE, CORES, FIRST_USER_ROWS, QUEUED, RUNNING, THROTTLED
-from simgrid_broker.world.users.metrics import FIRST_ENDS, Ends, Starts, count_ends, note_use
+from simgrid_broker.world.users.metrics import FIRST_ENDS, Ends, Starts, note_use
 from simgrid_broker.world.views.users import user_view
 
 SHARES = [dict(name="User Analysis", value=1), dict(name="Express Analysis", value=1), dict(name="Production", value=1)]
@@ -327,13 +327,6 @@ def test_brokerage_sees_the_jobs_of_a_user_beside_those_of_others():
     assert (later.at["site_class"] == SiteClass.MID).all()                                  # all of it is too old
 
 
-def counted_of(ends, jeditaskid, now) -> np.ndarray:
-    """Failed, closed and finished jobs of a task at two queues."""
-    at = np.zeros(2, [("failed", "f8"), ("closed", "f8"), ("finished", "f8")])
-    count_ends(ends.table, ends.heads, jeditaskid, now - ends.window_s, at)
-    return at
-
-
 def test_ends_of_jobs_count_for_the_window():
     ends = Ends()
     ends.window_s = 100.0
@@ -345,12 +338,12 @@ def test_ends_of_jobs_count_for_the_window():
     rows["queue"] = 0, 1, 1, 1, 1, 0
     times[range(6), rows["status"]] = 50.0
     ends.note(rows, times, np.arange(6) < 5)
-    assert counted_of(ends, 7, 150.0).tolist() == [(0, 0, 1), (1, 1, 0)]
-    assert counted_of(ends, 8, 150.0).tolist() == counted_of(ends, 7, 151.0).tolist() == [(0, 0, 0)] * 2
+    assert ends_of_task(ends, 7, 150.0).tolist() == [(0, 0, 1), (1, 1, 0)]
+    assert ends_of_task(ends, 8, 150.0).tolist() == ends_of_task(ends, 7, 151.0).tolist() == [(0, 0, 0)] * 2
     ends.forget(150.0)
-    assert counted_of(ends, 7, 150.0).tolist() == [(0, 0, 1), (1, 1, 0)]
+    assert ends_of_task(ends, 7, 150.0).tolist() == [(0, 0, 1), (1, 1, 0)]
     ends.forget(151.0)
-    assert counted_of(ends, 7, 151.0).tolist() == [(0, 0, 0)] * 2
+    assert ends_of_task(ends, 7, 151.0).tolist() == [(0, 0, 0)] * 2
 
 
 def test_ends_before_the_window_make_room_once_they_are_many():
@@ -365,7 +358,7 @@ def test_ends_before_the_window_make_room_once_they_are_many():
     rows["cause"][:1] = Cause.REASSIGNED
     ends.note(rows[:2], np.full((2, len(S)), 60.0), counted[:2])
     ends.forget(151.0)
-    assert ends.n == 2 and counted_of(ends, 0, 151.0).tolist() == [(0, 1, 1), (0, 0, 0)]
+    assert ends.n == 2 and ends_of_task(ends, 0, 151.0).tolist() == [(0, 1, 1), (0, 0, 0)]
 
 
 def test_queues_of_tasks_that_are_gone_are_forgotten():

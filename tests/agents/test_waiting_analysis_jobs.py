@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import S, Stage, put_job, scenario
+from builders import S, Stage, ends_of_task, put_job, scenario
 
 from simgrid_broker.agents.panda.copy_archive import AnalysisJobs, copy_archive
 from simgrid_broker.agents.users.metric_collector import MetricCollector
@@ -10,7 +10,6 @@ from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.names import Cause, JobMark
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.columns import mark_jobs
-from simgrid_broker.world.users.metrics import count_ends
 
 pytestmark = pytest.mark.rule("AnalysisJobs.waiting", "histories")
 
@@ -180,6 +179,4 @@ def test_brokerage_knows_at_once_which_queue_the_jobs_have_left():
     waiting_job(stage)
     stage.run(13 * HOUR)
     task = int(stage.arrays.tasks["jeditaskid"][0])
-    ends, at = stage.world.analysis.ends, np.zeros(2, [("failed", "f8"), ("closed", "f8"), ("finished", "f8")])
-    count_ends(ends.table, ends.heads, task, stage.now - ends.window_s, at)
-    assert at["closed"].tolist() == [1, 0]
+    assert ends_of_task(stage.world.analysis.ends, task, stage.now)["closed"].tolist() == [1, 0]

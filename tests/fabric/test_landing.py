@@ -6,7 +6,7 @@ from builders import Bench, Stage, scenario, two_sites
 
 from simgrid_broker.agents.data.network import reap, reaper
 from simgrid_broker.fabric.transfers.network import Shipment
-from simgrid_broker.names import Cause
+from simgrid_broker.names import Activity, Cause
 from simgrid_broker.world.data.datasets import add_replica_at, delete_dataset, lose_replica
 from simgrid_broker.world.data.replicas import expire_of, free_space_of, grow_replica_of, keep_until_of, take_space
 from simgrid_broker.world.views import observe
@@ -393,10 +393,12 @@ def test_a_transfer_whose_source_vanishes_moves_at_once_no_more_and_comes_from_a
         bench.fabric.link_goes_down(1, 0, 0.0)
     bench.submit(4)
     bench.run(max(lost_s, 0.5))
+    bench.arrays.settings["users"] = 1 << bench.arrays.tasks["label"][0]        # as if a job of theirs waited first
     bench.fabric.sources_vanish(lose_replica(bench.world, "data", "THERE_DISK"), bench.now)
-    bench.check()
-    bench.run(100.0)
-    assert bench.statuses() == ["activated"] * 4
+    for now in range(2, 101):
+        bench.check()
+        bench.run(float(now))
+    assert bench.statuses() == ["activated"] * 4 and (bench.moved()["activity"] == Activity.ANALYSIS_INPUT).all()
     moved = {name: bench.arrays.links["bytes_moved"][place * 3] / MB for place, name in enumerate(sites)}
     assert moved == pytest.approx(dict(HERE=0, THERE=max(lost_s, 0.0), ELSEWHERE=4), abs=1e-3)
     bench.check()

@@ -5,7 +5,7 @@ import pytest
 from builders import Bench, S, two_sites
 
 from simgrid_broker.errors import InvariantBroken
-from simgrid_broker.names import TransferKind
+from simgrid_broker.names import Activity, TransferKind
 from simgrid_broker.schema.grid import NODES
 from simgrid_broker.world import invariants, rows
 from simgrid_broker.world.arrays import REUSED
@@ -337,6 +337,11 @@ def reading_is_of_no_running_job(bench):
     bench.arrays.transfers["kind"][transfer] = TransferKind.READING
 
 
+def input_becomes_that_of_users(bench):
+    bench.arrays.transfers["activity"][int(bench.arrays.jobs["transfer"][first(bench, S.ASSIGNED)])] = (
+        Activity.ANALYSIS_INPUT)
+
+
 def reader_is_miscounted(bench):
     bench.link(1, 0)["readers"] += 1
 
@@ -369,7 +374,8 @@ SINS = {
     invariants.counts_equal_recount: (miscount, miscount_types_of_a_task, miscount_user, status_behind_the_back,
                                       job_is_lost),
     invariants.jobs_stand_in_tables: (job_is_of_a_queue_that_does_not_exist, job_is_of_an_unknown_user),
-    invariants.columns_for_scans_agree: (status_behind_the_back, job_is_of_a_queue_that_does_not_exist),
+    invariants.columns_for_scans_agree: (status_behind_the_back, job_is_of_a_queue_that_does_not_exist,
+                                         input_becomes_that_of_users),
     invariants.tasks_list_their_jobs: (job_is_in_no_list_of_a_task, job_is_twice_in_the_list_of_its_task,
                                        job_does_not_know_the_one_before, job_is_lost),
     invariants.usage_equals_recount: (power_is_lost, cores_are_miscounted, cores_of_a_user_are_miscounted),

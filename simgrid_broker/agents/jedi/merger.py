@@ -82,7 +82,7 @@ class Merger:
         self._set_statuses(tasks, has_other_work)
 
     def _make_room(self) -> None:
-        """Keep as much of each task and job as there may be."""
+        """Lengthen what is kept of each task and each job to the rows of their tables."""
         new_tasks, new_jobs = (len(table) - len(known) for table, known in (
             (self.control.arrays.tasks, self.seen), (self.control.arrays.jobs, self.members)))
         if new_tasks:

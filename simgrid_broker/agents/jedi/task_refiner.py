@@ -83,9 +83,9 @@ def task_refiner(control: Control) -> Process:
 def reads_deleted(world: World, row: int) -> bool:
     """True if DDM does not know a dataset that a task reads: the ContentsFeeder then breaks it; JEDI TWiki, dataset
     status."""
-    named = world.arrays.datasets["deleted"][:len(world.catalogue.names)]          # no other dataset is ever deleted
-    return bool(named.any()) and not set(np.flatnonzero(named).tolist()).isdisjoint(
-        (*datasets_of(world.arrays, row), *numbers_of(world.arrays, row)))
+    deleted = world.arrays.datasets["deleted"]
+    return bool(deleted[:len(world.catalogue.names)].any()) and any(                # no other dataset is ever deleted
+        deleted[number] for number in (*datasets_of(world.arrays, row), *numbers_of(world.arrays, row)))
 
 
 def _break(control: Control, row: int) -> None:

@@ -129,8 +129,8 @@ class AnalysisWatchDog:
         self._throttle(chosen, causes[chosen])
 
     def _owners(self, rows: np.ndarray) -> np.ndarray:
-        """Whose input that of tasks is, (n,): a working group's or a user's, as documented always a user's; behind all
-        accounts, without one."""
+        """Whose input that of tasks is, (n,): a working group's or a user's, as documented always a user's; of no
+        account: the number after the last one."""
         tasks, user_rows = self.control.arrays.tasks, self.control.world.user_rows
         apart = user_limits.TERMS[self.control.edition].moving_apart
         return user_rows.accounts(tasks, rows) % (len(user_rows.is_group) + 1) if apart else tasks["user"][rows]

@@ -13,7 +13,7 @@ from simgrid_broker.fabric.jobs.activated import put_activated
 from simgrid_broker.fabric.transfers.dispatch_data import give_up_files, is_still_wanted, source_is_gone
 from simgrid_broker.fabric.transfers.network import arrives, await_subdataset, enqueue
 from simgrid_broker.fabric.transfers.output_data import delete_source
-from simgrid_broker.fabric.transfers.rows import activity_of_input, best_source, record_transfer
+from simgrid_broker.fabric.transfers.rows import activity_of_input, best_source, record_transfer, set_activity
 from simgrid_broker.fabric.transfers.secondary_data import ask_for_secondaries, awaits_secondaries
 from simgrid_broker.names import COMPLETE, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
@@ -73,7 +73,7 @@ def try_again(world: Arrays, row, now):
     elif transfer["n_jobs"] == 0 or all_is_there(world, transfer):
         give_up_files(world, transfer)
         transfer_done(world, row, now)
-    elif takes_other_source(world, transfer):
+    elif takes_other_source(world, row):
         enqueue(world, row, now)
     else:
         transfer["attempt"] += 1
@@ -90,12 +90,13 @@ def all_is_there(world: Arrays, transfer):
 
 
 @compiled
-def takes_other_source(world: Arrays, transfer):
+def takes_other_source(world: Arrays, row):
     """Let a transfer come from the best replica for the jobs that wait for it; False if there is none."""
+    transfer = world.transfers[row]
     task_row = world.jobs[transfer["first_job"]]["task"]
     source, _ = best_source(world, task_row, transfer["dataset"], transfer["destination"])
     if source < 0:
         return False
     transfer["source"], transfer["link"] = source, source * len(world.sites) + transfer["destination"]
-    transfer["activity"] = activity_of_input(world, task_row, transfer["dataset"], source)
+    set_activity(world, row, activity_of_input(world, task_row, transfer["dataset"], source))
     return True

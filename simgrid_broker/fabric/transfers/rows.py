@@ -33,8 +33,8 @@ def empty_transfer(world: Arrays, kind, activity, source, destination, now):
     """Row of a transfer between two sites that has no files yet; the caller says for which task and with which luck."""
     row = take_transfer(world)
     transfer = world.transfers[row]
-    transfer["kind"], transfer["activity"] = kind, activity
-    world.user_input[row] = activity == ANALYSIS_INPUT and kind == INPUT
+    transfer["kind"] = kind
+    set_activity(world, row, activity)
     transfer["source"], transfer["destination"] = source, destination
     transfer["link"] = source * len(world.sites) + destination
     transfer["dataset"] = transfer["subdataset"] = -1
@@ -46,6 +46,14 @@ def empty_transfer(world: Arrays, kind, activity, source, destination, now):
     transfer["submitted_s"] = now
     transfer["started_s"] = transfer["ended_s"] = transfer["attempt_s"] = np.nan
     return row
+
+
+@compiled
+def set_activity(world: Arrays, row, activity):
+    """Set the activity of a transfer, and whether scans find it as input of users."""
+    transfer = world.transfers[row]
+    transfer["activity"] = activity
+    world.user_input[row] = activity == ANALYSIS_INPUT and transfer["kind"] == INPUT
 
 
 @compiled

@@ -106,8 +106,8 @@ def _by_turns(group: np.ndarray, uniforms: Callable[[int, np.ndarray], np.ndarra
 def chain_groups(group, first, following):
     """Write the number of the first task of each group to `first`, and of the next one of its own to `following`.
 
-    group: (n,), from -1 on, up to the length of `first` less 2; both tables have -1 where there is none, and `first`
-    before. Returns how many groups there are.
+    group: (n,), from -1 to the length of `first` less 2; first: -1 everywhere before, afterwards the first tasks of all
+    groups at its begin; following: -1 after the last task of a group. Returns how many groups there are.
     """
     n = 0
     for k in range(len(group) - 1, -1, -1):

@@ -92,8 +92,8 @@ class CountedQueue(TaskQueue):
 
 
 class CentralQueue:
-    """All task queues of a run; n_classes: CPU classes that a new pilot of each pseudo-queue reaches, (n,); basis: of
-    the priorities as they are."""
+    """All task queues of a run; n_classes: CPU classes that a new pilot of each pseudo-queue reaches, (n,); basis:
+    what the priorities in force were computed from."""
 
     def __init__(self, world: World, fabric: Fabric):
         self.world, self.fabric = world, fabric

@@ -33,21 +33,18 @@ NO_CANDIDATE, HAS_OPEN_CANDIDATES = -1, -2
 
 
 @compiled
-def sum_counts(counts, pairs, running_cores, by_share, by_type, by_status, cores):
-    """Add counts[queue, share, type, status] and running_cores[queue, share, type] to sums, as in `JobSums`.
-
-    pairs: the counts, each two of them as one number.
-    """
+def sum_counts(counts, running_cores, by_share, by_type, by_status, cores):
+    """Add counts[queue, share, type, status] and running_cores[queue, share, type] to sums, as in `JobSums`."""
     n_queues, n_shares, n_types, _ = counts.shape
     for queue in range(n_queues):
         for share in range(n_shares):
             for kind in range(n_types):
-                anybody = np.int64(running_cores[queue, share, kind])
-                for pair in range(N_STATUS // 2):                    # most are 0, which makes this fast
-                    anybody |= pairs[queue, share, kind, pair]
+                cores[queue] += running_cores[queue, share, kind]
+                anybody = 0
+                for status in range(N_STATUS):                       # most are 0, which makes this fast
+                    anybody |= counts[queue, share, kind, status]
                 if anybody == 0:
                     continue
-                cores[queue] += running_cores[queue, share, kind]
                 for status in range(N_STATUS):
                     number = counts[queue, share, kind, status]
                     if number != 0:
@@ -270,8 +267,7 @@ def sums_of_jobs(arrays: Arrays) -> JobSums:
     n_queues, n_groups, n_types, n_status = arrays.counts.shape
     by_group, types_by_group, by_status, cores = (np.zeros(shape, np.int64) for shape in (
         (n_groups, n_status, n_queues), (n_groups, n_types, n_status), (n_status, n_queues), n_queues))
-    sum_counts(arrays.counts, arrays.counts.view(np.int64), arrays.running_cores, by_group, types_by_group, by_status,
-               cores)
+    sum_counts(arrays.counts, arrays.running_cores, by_group, types_by_group, by_status, cores)
     by_share, by_type = (of_accounts(sums, len(arrays.hs06_milli)) for sums in (by_group, types_by_group))
     return JobSums(types_by_group, by_share, by_type.tolist(), by_type[:, :, PENDING], by_status, cores)
 
