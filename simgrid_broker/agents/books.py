@@ -63,7 +63,7 @@ class Books:
         self.world, self.fabric, self.recorder = world, fabric, recorder
         self.live_tasks = LiveTasks(world)
         self.decisions = DecisionLog(world, policies)
-        self.commands = Commands(world)
+        self.commands = Commands(world, self.live_tasks)
         self.ledger = TaskLedger(world, fabric, self.commands.bring_back)
         self.open_inputs = OpenInputs(world)
         self.harvester = Harvester(world)
@@ -89,6 +89,11 @@ class Books:
             self.scouts.renew, self.lost_files.begin, self.submissions.begin]
         for begin in (self.decisions.begin, self.open_inputs.begin):
             begin(np.arange(len(world.arrays.tasks)))
+
+    def has_work(self) -> bool:
+        """True if a task or a job is live or a command waits; otherwise none will before `live_tasks.on_arrival`."""
+        return bool(len(self.live_tasks.rows) or self.commands.waiting
+                    or self.world.free_rows("jobs") < len(self.world.arrays.jobs))
 
     def hourly_sums(self, table: Table, elsewhere: Callable[[], Iterable[Group]] = nothing) -> HourlySums:
         """Sums that an agent adds up, of which the hour that is open at the end is written as well."""

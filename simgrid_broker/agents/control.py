@@ -52,9 +52,10 @@ class Control:
         self.books = Books(world, fabric, self.policies, recorder)
         self.due: dict[str, float] = {}
         self.cycles: dict[str, list[int]] = {}
-        self.calendars: list[Calendar] = []
+        self.periodic: list[Rounds] = []
         self.inputs: dict[str, tuple[int, ...]] = {}
         self.check: Check = unchecked
+        self.books.live_tasks.on_arrival = self.wake
 
     @property
     def now(self) -> float:
@@ -89,13 +90,16 @@ class Control:
         known, self.inputs[name] = self.inputs.get(name), versions
         return known == versions and not self.is_awake
 
-    def every(self, period: float, work: Callable[[], float | None], name: str) -> Process:
+    def every(self, period: float, work: Callable[[], float | None], name: str,
+              rests: Callable[[], bool] | None = None) -> Process:
         """Call `work()` on a period, s, first at a random phase that depends on the seed and the name.
 
         If `work()` returns a delay, s, it replaces the period once. The phase is a multiple of 1/1024 s: sums of whole
-        seconds are then exact, and 30 minutes remain 1800 s. The cycles count for the agent that calls this.
+        seconds are then exact, and 30 minutes remain 1800 s. The cycles count for the agent that calls this. `rests()`:
+        whether they do nothing while there are no tasks, jobs and commands; such cycles are counted alone.
         """
-        return _until_broken(partial(Rounds, self, period, work, name, count_of(self, name)))
+        return _until_broken(partial(Rounds, self, period, work, name, count_of(self, name),
+                                     rests and (lambda: not self.books.has_work() and rests())))
 
     def calendar(self, period: float, works: Sequence["Work"], reader: "Reader") -> Process:
         """As `every` for several pieces of work of an agent, where cycles that would find nothing to do cost little."""
@@ -103,9 +107,14 @@ class Control:
 
     def cycles_so_far(self) -> dict[str, list[int]]:
         """The counts of `cycles` up to now."""
-        for calendar in self.calendars:
-            calendar.settle()
+        for work in self.periodic:
+            work.settle()
         return self.cycles
+
+    def wake(self) -> None:
+        """Let all periodic work that is asleep look for something to do, at once only behind what calls this."""
+        for work in self.periodic:
+            work.wake()
 
 
 def count_of(control: Control, name: str) -> list[int]:
@@ -114,7 +123,7 @@ def count_of(control: Control, name: str) -> list[int]:
     return control.cycles.setdefault(agent.name if agent else name, [0, 0])
 
 
-def _until_broken(begin: Callable[[], "Rounds | Calendar"]) -> Process:
+def _until_broken(begin: Callable[[], "Rounds"]) -> Process:
     """Begin periodic work, and end it with the process."""
     work = begin()
     try:
@@ -140,32 +149,56 @@ def act(world: World, work: Callable[[], float | None], count: list[int]) -> flo
 class Rounds(simpy.Event):
     """Periodic work of an agent: one event that reschedules itself, without a Timeout and a resumed process per period.
 
-    broken: an event that fails with what the work raises; count: cycles so far, and those that moved anything.
+    broken: an event that fails with what the work raises; count: cycles so far, and those that moved anything; sleeps:
+    tells whether no cycle will find anything to do before `wake`.
     """
 
-    def __init__(self, control: Control, period: float, work: Callable[[], float | None], name: str,
-                 count: list[int]):
+    def __init__(self, control: Control, period: float, work: Callable[[], float | None], name: str, count: list[int],
+                 sleeps: Callable[[], bool] | None):
         super().__init__(control.env)
         self._ok, self._value = True, None                           # as of a timeout
         self.period, self.work, self.name, self.due = period, work, name, control.due
-        self.count, self.world, self.priority = count, control.world, next_priority(control)
+        self.count, self.world, self.sleeps, self.priority = count, control.world, sleeps, next_priority(control)
         self.again: list[Callable[[Any], None]] = [self._turn]
         self.broken = control.env.event()
-        self._wait(first_delay(control, period, name))
+        control.periodic.append(self)
+        self.due[name] = self.env.now + first_delay(control, period, name)
+        self._wait()
+
+    def wake(self) -> None:
+        """Look for cycles with something to do again, if there were none."""
+        if self.is_asleep:
+            self.settle()
+            self._wait()
+
+    def settle(self) -> None:
+        """Count the cycles before now."""
+        while self.is_asleep and self.due[self.name] < self.env.now:
+            self.due[self.name] += self.period
+            self.count[0] += 1
 
     def _turn(self, _event: simpy.Event) -> None:
         """Work, then wait."""
         try:
-            delay = act(self.world, self.work, self.count) or self.period
+            self._cycle()
+            self._wait()
         except Exception as thrown:
             self.broken.fail(thrown)
-        else:
-            self._wait(delay)
 
-    def _wait(self, delay: float) -> None:
+    def _cycle(self) -> None:
+        """Do the work that is due."""
+        self.due[self.name] = self.env.now + (act(self.world, self.work, self.count) or self.period)
+
+    def _wait(self) -> None:
+        """Wait for the next cycle with something to do."""
         self.callbacks = self.again
-        self.due[self.name] = self.env.now + delay
-        self.env.schedule(self, self.priority, delay)
+        self.is_asleep = self.sleeps is not None and not AWAKE and self.sleeps()
+        if self.again and not self.is_asleep:
+            self.env.schedule(self, self.priority, self._next() - self.env.now)
+
+    def _next(self) -> float:
+        """Time of that cycle, s."""
+        return self.due[self.name]
 
 
 class Work(Protocol):
@@ -183,78 +216,42 @@ class Reader(Input, Protocol):
     def sleeps(self) -> bool:
         """True if no cycle will find anything to do before the calendar is woken."""
 
-    def wake_by(self, wake: Callable[[], None]) -> None:
-        """Call `wake` when that is over."""
-
     def pass_by(self, at: float) -> None:
         """Note a cycle at a time that was skipped."""
 
 
-class Calendar(simpy.Event):
+class Calendar(Rounds):
     """Periodic work of an agent under many names: one event, in which the cycles that would do nothing are skipped.
 
-    count: as for `Rounds`; dues: when each work is done next; skipped: times of cycles that are not counted yet, some
-    of them ahead of time.
+    dues: when each work is done next; skipped: times of cycles that are not counted yet, some of them ahead of time.
     """
 
     def __init__(self, control: Control, period: float, works: Sequence[Work], reader: Reader, count: list[int]):
-        super().__init__(control.env)
-        self._ok, self._value = True, None
-        self.period, self.reader, self.due, self.count, self.world = period, reader, control.due, count, control.world
-        self.works, self.priority, self.name = works, next_priority(control), works[0].name
-        self.dues = Dues(self.env.now + np.array([first_delay(control, period, work.name) for work in works]))
-        self.due[self.name] = self.dues.first()[1]
-        self.skipped: list[float] = []
-        self.is_asleep = False
-        self.again: list[Callable[[Any], None]] = [self._turn]
-        self.broken = control.env.event()
-        control.calendars.append(self)
-        reader.wake_by(self.wake)
-        self._wait()
-
-    def wake(self) -> None:
-        """Look for cycles with something to do again, if there were none."""
-        if self.is_asleep:
-            self.settle()
-            self.is_asleep = False
-            self._wait()
+        self.works, self.reader, self.skipped = works, reader, list[float]()
+        self.dues = Dues(control.env.now + np.array([first_delay(control, period, work.name) for work in works]))
+        super().__init__(control, period, works[0].cycle, works[0].name, count, reader.sleeps)
 
     def settle(self) -> None:
         """Count the cycles before now."""
-        now = self.env.now
-        while self.is_asleep and (first := self.dues.first())[1] < now:
-            place, due_s = first
-            self.reader.pass_by(due_s)
-            self.skipped.append(due_s)
-            self.dues.put_off(place, self.period)
-        past = sum(due_s < now for due_s in self.skipped)
+        while self.is_asleep and (first := self.dues.first())[1] < self.env.now:
+            self.reader.pass_by(first[1])
+            self.skipped.append(first[1])
+            self.dues.put_off(first[0], self.period)
+        past = sum(due_s < self.env.now for due_s in self.skipped)
         self.count[0] += past
         del self.skipped[:past]
 
-    def _turn(self, _event: simpy.Event) -> None:
-        """Do the work that is due, then wait."""
+    def _cycle(self) -> None:
         place, _ = self.dues.first()
         self.count[0] += len(self.skipped)
         self.skipped.clear()
-        try:
-            delay = act(self.world, self.works[place].cycle, self.count) or self.period
-        except Exception as thrown:
-            self.broken.fail(thrown)
-        else:
-            self.dues.put_off(place, delay)
-            self._wait()
+        self.dues.put_off(place, act(self.world, self.works[place].cycle, self.count) or self.period)
 
-    def _wait(self) -> None:
-        """Wait for the next cycle with something to do."""
-        self.callbacks = self.again
-        self.is_asleep = self.reader.sleeps() and not AWAKE
-        if self.is_asleep or not self.again:
-            return
+    def _next(self) -> float:
         if not AWAKE:
             self.skipped += self.dues.skip_idle(self.period, self.reader)
-        _, due_s = self.dues.first()
-        self.due[self.name] = due_s
-        self.env.schedule(self, self.priority, due_s - self.env.now)
+        self.due[self.name] = self.dues.first()[1]
+        return self.due[self.name]
 
 
 def next_priority(control: Control) -> simpy.events.EventPriority:

@@ -26,28 +26,28 @@ NEVER = -1, np.zeros(0, np.int64)
 class LiveTasks:
     """Rows of the live tasks in order of arrival.
 
-    lists: by statuses, with the changes that they include; on_arrival: functions to call when there are more.
+    lists: by statuses, with the changes that they include; on_arrival: to call when there are more, or a command.
     """
 
     def __init__(self, world: World):
         self.world = world
         self.rows = np.zeros(0, np.int64)
         self.lists: dict[tuple[int, ...], tuple[int, np.ndarray]] = {}
-        self.on_arrival: list[Callable[[], None]] = []
+        self.on_arrival: Callable[[], object] = tuple
 
     def add(self, rows: Iterable[int]) -> None:
         """Append tasks that arrive."""
         new = np.asarray(rows, np.int64)
         self.rows = np.concatenate([self.rows, new])
         self._note(new)
-        self._tell()
+        self.on_arrival()
 
     def bring_back(self, row: int) -> None:
         """Put a task that was over back in its old place."""
         if row not in self.rows:
             self.rows = np.insert(self.rows, np.searchsorted(self.rows, row), row)
             self._note(np.array([row]))
-            self._tell()
+            self.on_arrival()
 
     def remove(self, rows: Iterable[int]) -> None:
         """Remove tasks that are over."""
@@ -56,10 +56,6 @@ class LiveTasks:
         over[gone] = True
         self.rows = self.rows[~over[self.rows]]
         self._note(gone)
-
-    def _tell(self) -> None:
-        for call in self.on_arrival:
-            call()
 
     def _note(self, rows: np.ndarray) -> None:
         """Note that tasks were added or removed, which changes the lists of their statuses only."""
@@ -229,8 +225,8 @@ class Command:
 class Commands:
     """All commands of a run in the order in which they were given; `waiting` holds those not yet taken up."""
 
-    def __init__(self, world: World):
-        self.world = world
+    def __init__(self, world: World, live_tasks: LiveTasks):
+        self.world, self.live_tasks = world, live_tasks
         self.all: list[Command] = []
         self.waiting: list[Command] = []
         incidents = world.scenario.incidents
@@ -241,6 +237,7 @@ class Commands:
         """Hand a command of the timeline to the TaskCommando."""
         options = {name: getattr(incident, name) for name in ("soft", "nucleus", "queue", "jobs", "new_sites")}
         self.waiting.append(self._note(incident, now, incident.command, options))
+        self.live_tasks.on_arrival()
 
     def change(self, incident, now: float) -> list[int]:
         """Rows of the tasks whose priority or share an incident changes at once: all that are not over."""
@@ -254,6 +251,7 @@ class Commands:
     def give_unasked(self, command: str, rows: list[int], now: float, **options: bool) -> None:
         """Hand the TaskCommando a command that follows from another command or comes from a watchdog."""
         self.waiting.append(Command(now, "", command, rows, options))
+        self.live_tasks.on_arrival()
 
     def concerns(self, rows: np.ndarray) -> np.ndarray:
         """Which tasks an incident to come names, or a command that is not yet taken up, (n_rows,) bool."""

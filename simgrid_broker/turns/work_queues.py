@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain, product
 
 import numpy as np
@@ -68,10 +68,6 @@ class WorkQueues:
     def sleeps(self) -> bool:
         """True if no work queue will have tasks before one arrives."""
         return not self.tasks and not len(self.control.books.live_tasks.rows)
-
-    def wake_by(self, wake: Callable[[], None]) -> None:
-        """Call `wake` when tasks arrive."""
-        self.control.books.live_tasks.on_arrival.append(wake)
 
     def pass_by(self, at: float) -> None:
         """Note a time at which the tasks would have been read, of which there were none."""

@@ -19,7 +19,7 @@ def test_agents_of_one_moment_come_in_the_order_of_the_list(monkeypatch):
     woken = []
     every = control.Control.every
 
-    def watched(self, period, work, name):
+    def watched(self, period, work, name, _rests=None):
         def noted():
             woken.append((self.now, name))
             work()

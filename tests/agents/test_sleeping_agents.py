@@ -8,13 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import simpy
-from builders import assert_same_tables
+from builders import Stage, assert_same_tables
 from hypothesis import given
 from hypothesis import strategies as st
 
 from simgrid_broker.agents import control
 from simgrid_broker.engine import simulate
 from simgrid_broker.ledgers.dues import Dues
+from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.loading.loader import load_scenario
 from simgrid_broker.world.arrays import STATE
 
@@ -36,6 +37,39 @@ def test_sleeping_agents_leave_the_same_rows(file, hours, tmp_path, monkeypatch)
     assert_same_tables(sleeping.folder, awake.folder)
 
 
+RARE = {
+    "name": "rare", "duration": "60h", "shares": [{"name": "Production", "value": 1, "prodsourcelabel": "managed"}],
+    "grid": {"sites": {"A": {"tier": 1, "cores": 800, "nucleus": True, "failure_rate": 0.5}},
+             "queues": {"A": {"atlas_site": "A", "corepower": 10}},
+             "storages": {"A_DISK": {"site": "A", "total": "2 PB", "free": "1 PB"}}},
+    "workload": {"campaigns": [{"name": "first", "offered_cores": 20, "jobs_per_task": {"median": 100},
+                                "hs06sec_per_event": {"median": 100}, "max_attempt": 1}]},
+    "incidents": [{"what": "task_command", "task": "first", "command": "retry", "at": at} for at in ("20h", "50h")]}
+"""One task, which is retried twice when nothing else is to be done."""
+
+
+def test_agents_rest_until_a_task_arrives_or_a_command_is_given(tmp_path, monkeypatch):
+    found, looks = [], []
+    act = control.act
+    monkeypatch.setattr(control, "act", lambda *work: looks.append(None) or act(*work))
+    for is_awake in (False, True):
+        monkeypatch.setattr(control, "AWAKE", is_awake)
+        found.append((simulate(Scenario.from_dict(RARE), folder=tmp_path / str(is_awake)), len(looks)))
+    (resting, few), (awake, both) = found
+    assert few < 0.6 * (both - few)
+    assert [command["n_done"] for command in resting.manifest["commands"]] == [1, 1]
+    assert resting.manifest["coverage"]["agents"] == awake.manifest["coverage"]["agents"]
+    assert_same_tables(resting.folder, awake.folder)
+
+
+def test_a_job_that_outlives_its_task_is_work():
+    stage = Stage(())
+    stage.control.books.live_tasks.remove(stage.control.books.live_tasks.rows)
+    assert not stage.control.books.has_work()
+    stage.submit()
+    assert stage.control.books.has_work()
+
+
 def test_an_agent_sleeps_while_the_versions_of_what_it_reads_stay():
     found = control.Control.__new__(control.Control)
     found.inputs = {}
@@ -50,7 +84,7 @@ class Office:
         monkeypatch.setattr(control, "AWAKE", awake)
         self.env, self.done, self.looks = simpy.Environment(), [], 0
         world = SimpleNamespace(n_moves=0, arrays=SimpleNamespace(state=np.zeros(1, STATE)))
-        self.control = SimpleNamespace(env=self.env, seed=1, due={}, cycles={}, calendars=[], world=world)
+        self.control = SimpleNamespace(env=self.env, seed=1, due={}, cycles={}, periodic=[], world=world)
         desks = [SimpleNamespace(name=name, cycle=lambda name=name: self.look(name)) for name in "abc"]
         self.has_input, self.read_at, self.age_s = np.array([False, True, False]), 0.0, 1e9
         self.env.process(control.Control.calendar(self.control, 60.0, desks, self))
@@ -58,14 +92,11 @@ class Office:
 
     def open(self):
         yield self.env.timeout(1000.0)
-        self.wake()
+        control.Control.wake(self.control)
         yield self.env.timeout(1000.0)
 
     def sleeps(self):
         return not 1000 <= self.env.now < 2000
-
-    def wake_by(self, wake):
-        self.wake = wake
 
     def pass_by(self, at):
         pass

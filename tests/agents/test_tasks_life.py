@@ -355,7 +355,7 @@ def test_agents_wake_at_phases_of_their_own():
 def worker(work):
     """An environment in which a process works every minute, and the process."""
     env = simpy.Environment()
-    stage = SimpleNamespace(env=env, seed=1, due={}, cycles={}, world=SimpleNamespace(
+    stage = SimpleNamespace(env=env, seed=1, due={}, cycles={}, periodic=[], world=SimpleNamespace(
         n_moves=0, arrays=SimpleNamespace(state=np.zeros(1, STATE))))
     return env, env.process(control.Control.every(stage, 60.0, lambda: work(env.now), "work"))
 

@@ -29,7 +29,7 @@ def post_processor(control: Control) -> Process:
         if ended:
             control.books.end_tasks(ended)
         control.books.scouts.assess(control.now)
-    yield from control.every(control.periods.post_processor, finish, "postprocessor")
+    yield from control.every(control.periods.post_processor, finish, "postprocessor", lambda: not waiting)
 
 
 def send_on(control: Control, ended: list[int]) -> None:

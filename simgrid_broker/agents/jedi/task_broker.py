@@ -39,7 +39,7 @@ def task_broker(control: Control) -> Process:
         if len(rows):
             _turn(control, tables, rows[by_priority(*(tasks[name][rows] for name in (
                 "jeditaskid", "priority", "resource_type", "share")))], hints)
-    yield from control.every(control.periods.task_broker, broker, "taskbroker")
+    yield from control.every(control.periods.task_broker, broker, "taskbroker", lambda: True)
 
 
 def _turn(control: Control, tables: TaskTables, rows: np.ndarray, hints: HourlySums) -> None:

@@ -46,7 +46,7 @@ class Killing:
 def task_commando(control: Control) -> Process:
     """Carry out commands."""
     commando = TaskCommando(control)
-    yield from control.every(control.periods.task_commando, commando.cycle, "taskcmd")
+    yield from control.every(control.periods.task_commando, commando.cycle, "taskcmd", lambda: not commando.killing)
 
 
 class TaskCommando:

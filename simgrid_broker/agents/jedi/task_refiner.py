@@ -5,7 +5,6 @@ Simplified: the content of input datasets is known at once, unless they are open
 registered, and finds all of its input. Source: JEDI TWiki, open dataset handling; lifecycle reference, 2.1 and 2.8.
 """
 
-
 import numpy as np
 
 from simgrid_broker import luck
@@ -44,7 +43,6 @@ def task_refiner(control: Control) -> Process:
     """Refine tasks."""
     tagger = Tagger(control.world, control.world.scenario.shares_in_use)
     queues = WorkQueueMap(control.world.scenario)
-
     live_tasks = control.books.live_tasks
 
     def look_at_new() -> np.ndarray:
@@ -77,7 +75,7 @@ def task_refiner(control: Control) -> Process:
         for row in again.tolist():
             set_status(control.world, row, DEFINED, control.now)
             send_on(control, row)
-    yield from control.every(control.periods.task_refiner, refine_all, "refiner")
+    yield from control.every(control.periods.task_refiner, refine_all, "refiner", lambda: True)
 
 
 def reads_deleted(world: World, row: int) -> bool:

@@ -258,9 +258,9 @@ def setupper(control: Control) -> Process:
         if builder is not None:
             builder.look()
         control.fabric.set_up_jobs(control.now)
-    yield from control.every(control.periods.setupper, set_up, "setupper")
+    yield from control.every(control.periods.setupper, set_up, "setupper", lambda: not (direct_jobs or builder))
 
 
 def adder(control: Control) -> Process:
     """Handle ended payloads."""
-    yield from control.every(control.periods.adder, lambda: control.fabric.add_jobs(control.now), "adder")
+    yield from control.every(control.periods.adder, lambda: control.fabric.add_jobs(control.now), "adder", lambda: True)
