@@ -40,10 +40,9 @@ def worker_types(arrays: Arrays) -> WorkerTypes:
     return found
 
 
-def mean_memory(types: WorkerTypes, workers: np.ndarray) -> np.ndarray:
-    """Memory per core that workers, (..., n_queues, n_types), asked for, MB, (..., n_queues); NaN without workers."""
-    cores = (workers * types.cores).sum(axis=-1)
-    return np.where(cores > 0, (workers * types.memory).sum(axis=-1) / np.maximum(cores, 1), np.nan)
+def mean_memory(memory: np.ndarray, cores: np.ndarray) -> np.ndarray:
+    """Memory per core of workers, MB, (n_queues,), by the sums of both; NaN without workers."""
+    return np.divide(memory, cores, out=np.full(len(cores), np.nan), where=cores > 0)
 
 
 def activated_by_type(arrays: Arrays) -> np.ndarray:
@@ -57,13 +56,14 @@ def activated_by_type(arrays: Arrays) -> np.ndarray:
 def pilot_status(arrays: Arrays, types: WorkerTypes, activated: np.ndarray, **columns: Any) -> views.PilotStatus:
     """View of all queues for pilot streaming; activated: of `activated_by_type`; columns: of the view."""
     queued, running, sums = workers_of(arrays, types)
-    memory, memory_running = mean_memory(types, np.array([queued + running, running]))
+    memory, cores = sums["memory_running"] + sums["memory_queued"], sums["cores_running"] + sums["cores_queued"]
     return views.PilotStatus(
         running_of_type=running, status=arrays.queues["status"].copy(),
         corecount=arrays.queues["corecount"].astype(np.int64), cores_running=sums["cores_running"],
         cores_queued=sums["cores_queued"], workers_queued=queued, worker_cores=types.cores, activated=activated,
-        share_order=arrays.share_order.copy(), by_priority=jobs_by_priority(arrays, types), mean_memory=memory,
-        mean_memory_running=memory_running, **columns)
+        share_order=arrays.share_order.copy(), by_priority=jobs_by_priority(arrays, types),
+        mean_memory=mean_memory(memory, cores),
+        mean_memory_running=mean_memory(sums["memory_running"], sums["cores_running"]), **columns)
 
 
 def jobs_by_priority(arrays: Arrays, types: WorkerTypes) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:

@@ -13,7 +13,6 @@ from simgrid_broker.world.pilot_status import (
     activated_jobs,
     chosen_of,
     count_waiting,
-    mean_memory,
     merged,
     pilot_status,
     take_for_workers,
@@ -91,10 +90,13 @@ def test_all_jobs_count_where_another_order_than_that_of_priority_holds():
 
 
 def test_mean_memory_of_workers():
-    types = worker_types(bench().arrays)
-    assert types.memory.tolist() == [[2000, 16_000], [3000, 0]]
-    assert mean_memory(types, np.array([[8, 1], [0, 0]])).tolist() == pytest.approx([2000, np.nan], nan_ok=True)
-    assert mean_memory(types, np.array([[0, 0], [2, 0]])).tolist() == pytest.approx([np.nan, 3000], nan_ok=True)
+    arrays = bench().arrays
+    assert worker_types(arrays).memory.tolist() == [[2000, 16_000], [3000, 0]]
+    arrays.pseudo_queues["worker_mb"][1] = 24_000
+    arrays.pseudo_queues["n_running"], arrays.pseudo_queues["n_submitted"] = [8, 0, 0], [0, 1, 2]
+    found = view(arrays)
+    assert found.mean_memory.tolist() == [2500, 3000]                      # 8 x 2000 and 24 000 MB for 16 cores
+    assert found.mean_memory_running.tolist() == pytest.approx([2000, np.nan], nan_ok=True)
 
 
 def test_jobs_that_harvester_counts():
