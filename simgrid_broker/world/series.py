@@ -92,10 +92,10 @@ class Series:
         for name in COUNTED:
             rows[name] = by_status[JobStatus.of(name)]
         rows["running_cores"] = arrays.running_cores.sum(axis=(1, 2), dtype=np.int64)
-        np.add.at(rows["workers_submitted"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_submitted"])
-        np.add.at(rows["workers_running"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"])
+        for name, number in (("workers_submitted", "n_submitted"), ("workers_running", "n_running")):
+            rows[name] = np.bincount(arrays.pseudo_queues["queue"], arrays.pseudo_queues[number], len(rows))
         pools = arrays.pools[self.pools[1]]
-        np.add.at(rows["free_cores"], self.pools[0], np.where(pools["closed"] == 0, pools["free_cores"], 0))
+        rows["free_cores"] = np.bincount(self.pools[0], (pools["closed"] == 0) * pools["free_cores"], len(rows))
         rows["site_class"] = self.world.analysis.site_class - SiteClass.LO
         return rows
 
