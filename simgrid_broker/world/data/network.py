@@ -297,7 +297,7 @@ class NetworkMetrics:
     def read_queues(self, arrays: Arrays) -> None:
         """Read the numbers of output files that wait or move on each link to a nucleus."""
         before, self.busy = self.busy, arrays.busy_links[:arrays.state["n_busy_links"][0]].copy()
-        for numbers in (before, self.busy):
+        for numbers in filter(len, (before, self.busy)):
             copy_queues(arrays.links, self.table, self.mapped, self.nuclei, numbers)
         self.forget_ways()
 

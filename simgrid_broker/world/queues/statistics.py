@@ -79,14 +79,17 @@ def activity(arrays: Arrays, by_status: np.ndarray, cores: np.ndarray,
     columns = dict(running_all=by_status[RUNNING], activated_all=by_status[ACTIVATED], starting_all=by_status[STARTING],
                    transferring=by_status[TRANSFERRING], cores_running=cores, idle_s=idle_s, n_pilot=n_pilot,
                    cores_starting=by_status[STARTING] * arrays.queues["corecount"])
-    return workers, columns | _of_jobs(arrays, by_status[RUNNING]) if asks_jobs else columns
+    if asks_jobs:
+        columns |= dict(transferring_unwritable=np.zeros_like(workers), diskio=np.empty_like(idle_s))
+        look_at_jobs(arrays, by_status[RUNNING], columns["transferring_unwritable"], columns["diskio"])
+    return workers, columns
 
 
 @compiled
 def look_at_queues(world: Arrays, now, workers, idle_s, n_pilot):
     """Add submitted and running workers to `workers`, 0 before, and fill in the others, columns of `views.LOAD`.
 
-    Returns whether the columns of `_of_jobs` are needed: only for closed storages or tasks with diskIO.
+    Returns whether those of `look_at_jobs` are needed: only for closed storages or tasks with diskIO.
     """
     for queue in range(len(workers)):
         idle_s[queue] = now - max(world.queues[queue]["laststart_s"], 0.0)
@@ -100,18 +103,21 @@ def look_at_queues(world: Arrays, now, workers, idle_s, n_pilot):
     return world.settings[0]["any_diskio"] != 0
 
 
-def _of_jobs(arrays: Arrays, running: np.ndarray) -> dict[str, np.ndarray]:
-    """Columns that are needed only for closed storages or disk traffic; running: jobs of each queue, (n_queues,)."""
-    return dict(transferring_unwritable=arrays.transferring_to[:, unwritable_sites(arrays)].sum(axis=1),
-                diskio=arrays.disk_traffic / PARTS / np.maximum(running, 1))
+@compiled
+def look_at_jobs(world: Arrays, running, unwritable, diskio):
+    """Fill in columns of `views.LOAD`, `unwritable` 0 before, that only closed storages or disk traffic make needed."""
+    for queue in range(len(running)):
+        diskio[queue] = world.disk_traffic[queue] / PARTS / max(running[queue], 1)
+    for site in range(len(world.sites)):
+        for queue in range(len(running) if is_unwritable(world, site) else 0):
+            unwritable[queue] += world.transferring_to[queue, site]
 
 
-def unwritable_sites(arrays: Arrays) -> np.ndarray:
-    """Sites whose storage receives no files, (n_sites,) bool; source: brokerage reference, 2.2."""
-    storage = arrays.sites["storage"]
-    closed = np.zeros(len(storage), bool)
-    closed[storage >= 0] = arrays.storages["write_wan_off"][storage[storage >= 0]] == 1
-    return closed
+@compiled
+def is_unwritable(world: Arrays, site):
+    """True if the storage of a site receives no files; source: brokerage reference, 2.2."""
+    storage = world.sites[site]["storage"]
+    return storage >= 0 and world.storages[storage]["write_wan_off"] == 1
 
 
 def mean_memory(arrays: Arrays, running: np.ndarray, starting: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -30,7 +30,7 @@ from simgrid_broker.world.data.datasets import Secondary, secondary_tables
 from simgrid_broker.world.data.replicas import add_replica_of
 from simgrid_broker.world.jobs.counts import COUNTED, take_snapshot
 from simgrid_broker.world.jobs.counts import Snapshot as Statistics
-from simgrid_broker.world.queues.statistics import unwritable_sites
+from simgrid_broker.world.queues.statistics import is_unwritable
 from simgrid_broker.world.shares import leaf_shares
 from simgrid_broker.world.snapshot.records import NucleusWork
 from simgrid_broker.world.world import World
@@ -121,7 +121,7 @@ def _activity(world: World, snapshot: Snapshot, by_count: Mapping[str, np.ndarra
     """Columns of `views.LOAD` that no table of the world holds, (n_queues,) each; by_count: those of the counts."""
     queues = [snapshot.queues.get(name, QueueNumbers()) for name in world.vocabularies["queues"]]
     columns = {column.name: np.array([column.of(queue) for queue in queues], column.dtype) for column in QUEUE_NUMBERS}
-    closed = set(np.array(world.vocabularies["sites"])[unwritable_sites(world.arrays)])
+    closed = {name for site, name in enumerate(world.vocabularies["sites"]) if is_unwritable(world.arrays, site)}
     columns["transferring_unwritable"] += [sum(jobs for nucleus, jobs in queue.transferring_to.items()
                                                if nucleus in closed) for queue in queues]
     columns["cores_starting"] = np.array([counted if queue.cores_starting is None else queue.cores_starting for
