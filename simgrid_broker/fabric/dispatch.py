@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.bundle import fetch
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import NO_WORKER_YET
 from simgrid_broker.fabric.jobs.activated import comes_before, first_below, take_out
@@ -21,7 +20,7 @@ from simgrid_broker.fabric.task_queues import (
 )
 from simgrid_broker.luck import ATTEMPTS, STREAMS, uniform
 from simgrid_broker.names import JobStatus, QueueStatus
-from simgrid_broker.world.arrays import JOB_BYTES, TIMES_BYTES, Arrays
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.jobs.loads import max_walltime
 from simgrid_broker.world.jobs.transitions import move
 
@@ -111,14 +110,6 @@ def first_in_line(world: Arrays, number):
         if world.activated[number, share] >= 0:
             return world.activated[number, share]
     return -1
-
-
-@compiled
-def fetch_job(world: Arrays, row):
-    """Ask the processor for a job and its times, which are wanted soon; -1 = none."""
-    if row >= 0:
-        fetch(world.jobs, row, JOB_BYTES)
-        fetch(world.job_times, row, TIMES_BYTES)
 
 
 @compiled
@@ -224,7 +215,6 @@ class Request(NamedTuple):
     room: np.ndarray               # (n_types,), jobs of each pseudo-queue of one queue that may still come
     jobs: np.ndarray               # (n,) of FETCHED, the result
     ends: np.ndarray               # (k,), the result: where the jobs of each queue end in `jobs`
-
 
 
 @compiled

@@ -2,7 +2,7 @@
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import end_worker, worker_ready
-from simgrid_broker.fabric.dispatch import fetch_job, first_in_line
+from simgrid_broker.fabric.dispatch import first_in_line
 from simgrid_broker.fabric.events import (
     JOB_REPORTS,
     LINK_DUE,
@@ -22,7 +22,7 @@ from simgrid_broker.fabric.transfers.callbacks import transfer_done, try_again
 from simgrid_broker.fabric.transfers.network import link_due, output_is_found, subdataset_done
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.queues.slots import worker_of
-from simgrid_broker.world.rows import REPLICAS, RETRIES, TRANSFERS
+from simgrid_broker.world.rows import REPLICAS, RETRIES, TRANSFERS, fetch_job
 
 REACHED, OUTBOX_FULL, ROOM_WANTED, FAULT = range(4)
 """The time was reached; an outbox must be emptied, or a table must grow, first; a job tried a forbidden move."""

@@ -3,9 +3,9 @@
 
 import numpy as np
 
-from simgrid_broker.bundle import fetch
+from simgrid_broker.bundle import LINE, fetch
 from simgrid_broker.compiled import compiled
-from simgrid_broker.world.arrays import JOB_BYTES, REUSED, Arrays
+from simgrid_broker.world.arrays import JOB_BYTES, REUSED, TIMES_BYTES, Arrays
 
 AHEAD = 16
 """Jobs between the one that a walk looks at and the one that it asks for."""
@@ -61,10 +61,21 @@ def release_row(world: Arrays, free, table, row):
 
 
 @compiled
+def fetch_job(world: Arrays, row):
+    """Ask the processor for a job, its times, files, neighbours and quiet times, wanted soon; -1 = none."""
+    fetch(world.jobs, row, JOB_BYTES)
+    fetch(world.job_times, row, TIMES_BYTES)
+    fetch(world.job_files, row, LINE)
+    fetch(world.neighbours, row, LINE)
+    fetch(world.quiet_s, row, LINE)
+
+
+@compiled
 def take_job(world: Arrays):
-    """Allocate a row of `jobs`."""
+    """Allocate a row of `jobs`, and ask the processor for the next one."""
     row, state = take_row(world, world.free_jobs, JOBS), world.state[0]
     state["n_job_rows"] = max(state["n_job_rows"], row + 1)
+    fetch_job(world, world.free_jobs[world.n_free[JOBS] - 1])
     return row
 
 

@@ -11,7 +11,7 @@ from simgrid_broker.fabric.transfers.rows import is_express, join, new_transfer
 from simgrid_broker.names import JOBS_PER_SUBDATASET, Activity, Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.jobs.transitions import move
-from simgrid_broker.world.rows import has_no_pieces, is_in_jobset
+from simgrid_broker.world.rows import fetch_job, has_no_pieces, is_in_jobset
 
 HOLDING, TRANSFERRING = int(JobStatus.HOLDING), int(JobStatus.TRANSFERRING)
 FINISHED, FAILED, MERGING = int(JobStatus.FINISHED), int(JobStatus.FAILED), int(JobStatus.MERGING)
@@ -66,13 +66,12 @@ def add_jobs(world: Arrays, order, now):
 
     Returns the number of handled jobs; the caller empties the inbox.
     """
-    state = world.state[0]
-    bunch = -1
-    done = 0
+    state, bunch, done = world.state[0], -1, 0
     for place in order:
         if state["n_done_jobs"] >= len(world.done_jobs) or state["fault_row"] >= 0:
             break
         row = world.holding[place]["row"]
+        fetch_job(world, world.holding[order[min(done + 1, len(order) - 1)]]["row"])
         job = world.jobs[row]
         if job["panda_id"] == world.holding[place]["panda_id"] and job["status"] == HOLDING:
             bunch = add_job(world, row, bunch, now)

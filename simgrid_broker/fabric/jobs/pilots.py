@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import end_worker
-from simgrid_broker.fabric.dispatch import fetch_job, first_in_line, get_any_job, get_job
+from simgrid_broker.fabric.dispatch import first_in_line, get_any_job, get_job
 from simgrid_broker.fabric.events import JOB_REPORTS, PAYLOAD_ENDS, PILOT_LEAVES, STAGE_OUT, schedule
 from simgrid_broker.fabric.incidents import end_now
 from simgrid_broker.fabric.jobs.consumers import NUMBERS_OF_JUMBO, begin_events, comes_late, fetches_more
@@ -32,7 +32,7 @@ from simgrid_broker.world.data.replicas import IS_OFF
 from simgrid_broker.world.jobs.loads import limit_of_queue_or_build
 from simgrid_broker.world.jobs.transitions import fall_silent, move
 from simgrid_broker.world.queues.slots import payload_begins, payload_is_over, slot_of, worker_of
-from simgrid_broker.world.rows import is_consumer, is_in_jobset, is_recorded, next_place, record_of
+from simgrid_broker.world.rows import fetch_job, is_consumer, is_in_jobset, is_recorded, next_place, record_of
 
 SENT, RUNNING, HOLDING = int(JobStatus.SENT), int(JobStatus.RUNNING), int(JobStatus.HOLDING)
 ACTIVATED = int(JobStatus.ACTIVATED)

@@ -36,7 +36,7 @@ from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
 from simgrid_broker.world.data.datasets import clear_inputs, give_inputs, keep_inputs, master_bytes
 from simgrid_broker.world.data.replicas import is_shared, replica_on_disk
 from simgrid_broker.world.jobs.transitions import come_back, enter, leave, move
-from simgrid_broker.world.rows import has_no_pieces, is_recorded, next_place, pop_retry, record_of, take_job
+from simgrid_broker.world.rows import fetch_job, has_no_pieces, is_recorded, next_place, pop_retry, record_of, take_job
 from simgrid_broker.world.tasks import input_files
 
 PENDING, DEFINED = int(JobStatus.PENDING), int(JobStatus.DEFINED)
@@ -56,7 +56,6 @@ SCOUT_PRIORITY = 901
 """Minimum priority of a scout; source: lifecycle reference, section 2.6."""
 RETRY_PRIORITY_LOSS = 10
 """Decrease of priority when the server retries a job; source: lifecycle reference, section 3.5."""
-
 
 
 @compiled
@@ -384,12 +383,12 @@ def set_up_job(world: Arrays, row, bunch, now):
 @compiled
 def set_up_jobs(world: Arrays, now):
     """Set up every job in the inbox of the Setupper, in order of creation; the caller makes room."""
-    state = world.state[0]
-    bunch = subdataset = -1
+    state, bunch, subdataset = world.state[0], -1, -1
     for k in range(state["n_pending"]):
         if state["fault_row"] >= 0:
             return
         row = world.pending[k]["row"]
+        fetch_job(world, world.pending[min(k + 1, state["n_pending"] - 1)]["row"])
         if world.jobs[row]["panda_id"] == world.pending[k]["panda_id"]:
             subdataset = join_subdataset(world, row, subdataset)
             bunch = set_up_job(world, row, bunch, now)
