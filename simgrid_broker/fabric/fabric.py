@@ -120,7 +120,7 @@ class Fabric:
             self.orders.clear()
         elif not len(orders):
             return
-        self._call_with_room(make_jobs, orders, jobs=int(orders["count"].sum()))
+        self._call_with_room(make_jobs, orders, jobs=sum(orders["count"].tolist()))
         if self.event_service is not None:
             self.event_service.made()
 

@@ -147,10 +147,10 @@ class World:
     @property
     def view_tables(self) -> ViewTables:
         """The table of tasks as brokers see it."""
-        if (self._seen is None or self._seen[0] is not self.arrays.tasks
-                or len(self._seen[1].sources) < self.state["most_replicas"] * (1 + len(self.arrays.bunches))):
-            room = self.most_sources * (1 + len(self.arrays.bunches))
-            self._seen = self.arrays.tasks, view_tables_of(self.arrays.tasks, self.scenario.edition, room)
+        tasks, n_datasets = self.arrays.tasks, 1 + len(self.arrays.bunches)
+        if (self._seen is None or self._seen[0] is not tasks
+                or len(self._seen[1].sources) < self.arrays.state["most_replicas"].item() * n_datasets):
+            self._seen = tasks, view_tables_of(tasks, self.scenario.edition, self.most_sources * n_datasets)
         return self._seen[1]
 
     @property

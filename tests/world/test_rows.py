@@ -172,6 +172,15 @@ def test_inboxes_grow_with_what_may_come(asked, table, room_beyond):
     assert len(getattr(bench.arrays, table)) >= room_beyond + MARGIN
 
 
+def test_there_is_room_for_all_jobs_of_several_orders():
+    bench, half = Bench(None, dict(n_jobs=4 * FIRST_ROWS)), FIRST_ROWS + MARGIN
+    for _ in range(2):
+        bench.fabric.order_jobs(0, 0, half, 0.0, bench.now)
+    bench.fabric.make_jobs()
+    assert bench.world.state["n_pending"] == 2 * half
+    bench.check()
+
+
 def test_ten_thousand_jobs_of_as_many_tasks_end_at_once(monkeypatch):
     n_tasks = 10_000
     monkeypatch.setattr("builders.OUTBOX_ROWS", 2 * n_tasks)
