@@ -132,14 +132,15 @@ class Books:
 
     def _record_without_jobs(self, rows: list[int]) -> None:
         """Record the tasks among some which are over that have no live jobs; the others are recorded later."""
-        has_jobs = self.world.arrays.tasks["n_alive"][rows] > 0
-        self._record(np.array(rows, np.int64)[~has_jobs])
-        self.outlived = np.array(rows, np.int64)[has_jobs].tolist()
+        numbers = np.array(rows, np.int64)
+        has_jobs = self.world.arrays.tasks["n_alive"][numbers] > 0
+        self._record(numbers[~has_jobs])
+        self.outlived = numbers[has_jobs].tolist()
 
     def _record(self, rows: np.ndarray) -> None:
         """Record tasks, how the input of those with files was split, and the datasets of containers."""
         arrays = self.world.arrays
-        self.recorder.write("tasks", copied(arrays.tasks, rows), arrays.task_times[rows])
+        self.recorder.write("tasks", copied(arrays.tasks, rows), arrays.task_times.take(rows, axis=0))
         cut = rows[arrays.splitting["n_files"][rows] > 0]
         if len(cut):
             self.recorder.write("splitting", arrays.splitting[cut])

@@ -37,16 +37,16 @@ class Tagger:
         self.found: dict[Any, int] = {}
         self.types: dict[Any, int] = {}
 
-    def share_of(self, task: np.void) -> int:
+    def share_of(self, tasks: np.ndarray, row: int) -> int:
         """The leaf whose rule matches first, UNDEFINED if none does."""
-        codes = task[TAGGED_BY].item()
+        codes = tasks[TAGGED_BY].item(row)
         if codes not in self.found:
-            self.found[codes] = tag(self.rules, self._words(task))
+            self.found[codes] = tag(self.rules, self._words(tasks[row]))
         return self.found[codes]
 
-    def type_of(self, task: np.void) -> int:
+    def type_of(self, tasks: np.ndarray, row: int) -> int:
         """The first resource type that fits, UNDEFINED if none does."""
-        claims = task[TYPED_BY].item()
+        claims = tasks[TYPED_BY].item(row)
         if claims not in self.types:
             corecount, ramcount, unit, baseramcount = claims
             self.types[claims] = resource_type_of(self.bounds, corecount, ramcount or nan, RAM_UNITS[unit],
@@ -77,10 +77,10 @@ def limit_for_users(world: World, row: int, cfg: Gdpconfig) -> None:
 
 def tag_task(world: World, row: int, tagger: Tagger) -> bool:
     """Give a task its share, unless it names one, and its resource type; returns whether both were found."""
-    task = world.arrays.tasks[row]
-    share, resource_type = task["share"].item(), tagger.type_of(task)
+    tasks = world.arrays.tasks
+    share, resource_type = tasks["share"].item(row), tagger.type_of(tasks, row)
     if share < 0:
-        share = tagger.share_of(task)
+        share = tagger.share_of(tasks, row)
     set_task(world, row, share=share, resource_type=resource_type)
     return share != UNDEFINED and resource_type != UNDEFINED
 

@@ -25,13 +25,13 @@ def set_task(world: World, row: int, **columns: float) -> None:
 
     Running jobs have the disk traffic that their task has now.
     """
-    task = world.arrays.tasks[row]
+    tasks = world.arrays.tasks                          # NumPy writes a row of a column faster than a column of a row
     world.n_moves += 1
     if "diskio" in columns:
         traffic = columns.pop("diskio")
         set_traffic(world.arrays, row, 0.0 if isnan(traffic) else float(traffic))
     for name, value in columns.items():
-        task[name] = 0 if name in CLAIMS and isnan(value) else value
+        tasks[name][row] = 0 if name in CLAIMS and isnan(value) else value
 
 
 def set_tasks(world: World, rows: np.ndarray, **columns: np.ndarray | float) -> None:

@@ -13,8 +13,8 @@ JOBS, TRANSFERS, RETRIES, SUBMISSIONS, REPLICAS, SUBDATASETS = map(REUSED.index,
 
 
 def copied(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Some rows of a structured table, by number or mask, as raw bytes: NumPy copies field by field otherwise."""
-    return table.view(f"V{table.itemsize}")[rows].view(table.dtype)
+    """Some rows of a structured table, by number, as raw bytes: NumPy copies field by field otherwise."""
+    return np.frombuffer(table.view(f"V{table.itemsize}").take(rows), table.dtype)
 
 
 def copied_whole(table: np.ndarray) -> np.ndarray:

@@ -128,7 +128,7 @@ class World:
 
     def parent_of(self, row: int) -> int | None:
         """Row of the task that makes the input of a task, None without one."""
-        parent = int(self.arrays.tasks["parent"][row])
+        parent = self.arrays.tasks["parent"].item(row)
         return self.row_of[parent] if parent > 0 else None
 
     def event_rule(self, row: int) -> EventRule:
@@ -171,7 +171,7 @@ class World:
     def count_for_users(self, rows: Sequence[int] | np.ndarray) -> None:
         """Count the jobs of tasks for their users from now on, in the share that the tasks have now."""
         for row in rows:
-            owner = self.user_rows.owner(self.arrays.tasks[row])
+            owner = self.user_rows.owner(self.arrays.tasks, row)
             if owner is not None:
                 number = self.user_rows.take(owner, self.arrays)
                 for name in ("user_jobs", "user_queued_cores"):

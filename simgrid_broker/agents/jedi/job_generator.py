@@ -235,7 +235,7 @@ class Generator:
     def _start(self, row: int) -> None:
         """Move a task that has got its first jobs to running, or scouting."""
         world = self.control.world
-        if world.statuses[row].item() == READY:              # a number of NumPy is compared slowly
+        if world.statuses.item(row) == READY:
             scouts = world.arrays.scout_inputs[row] > 0
             set_status(world, row, SCOUTING if scouts else RUNNING, self.control.now)
 
@@ -278,8 +278,8 @@ def _work_queues(world: World) -> dict[tuple[int, int], np.ndarray]:
     bounds = tuple(world.scenario.resource_types.values())
     rows, kind_of = kinds_of_tasks(world.arrays, DECIDES_KIND)
     found: dict[tuple[int, int], np.ndarray] = {}
-    for number, task in enumerate(tasks[rows]):
-        share = int(task["share"]) if task["share"] >= 0 else tagger.share_of(task)
+    for number, (row, task) in enumerate(zip(rows.tolist(), tasks[rows], strict=True)):
+        share = int(task["share"]) if task["share"] >= 0 else tagger.share_of(tasks, row)
         kind = resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]) or nan,
                                 RAM_UNITS[task["ramunit"]], 0.0)
         if UNDEFINED not in (share, kind):

@@ -3,7 +3,7 @@
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import TASK_ENDS, TASK_PREPARABLE, TaskStatus
 from simgrid_broker.policy.tasks.commands import SETTLED
-from simgrid_broker.policy.tasks.ends import Ending, after_input, end_of_task, is_over, processor_of
+from simgrid_broker.policy.tasks.ends import Ending, end_of_task, is_over, processor_of, status_after_input
 from simgrid_broker.views import DatasetRow
 from simgrid_broker.world.columns import return_to, set_reason, take_done
 from simgrid_broker.world.data.datasets import datasets_of_task
@@ -11,6 +11,8 @@ from simgrid_broker.world.tasks.transitions import set_status
 
 T = TaskStatus
 PENDING = T.PENDING
+DECIDE_END = "status", "goal", "fail_goal_unreached", "use_exhausted", "share"
+"""Columns of a task that decide how it ends."""
 COMMANDED = T.TOABORT, T.PASSED, T.TOBROKEN, T.SCOUTED
 """Statuses that this agent ends, whatever jobs there are."""
 
@@ -49,19 +51,19 @@ def send_on(control: Control, ended: list[int]) -> None:
 
 def settled(control: Control, row: int, ended: list[int]) -> bool:
     """End a task with nothing left once its status allows; returns whether it needs no further look."""
-    world, status = control.world, control.arrays.tasks["status"][row].item()
+    world, status = control.world, control.arrays.tasks["status"].item(row)
     datasets = datasets_of(control, row)
     if status in SETTLED or not is_over(datasets):
         return True
     if status == PENDING and control.arrays.tasks["old_status"][row] in TASK_PREPARABLE:
-        status = control.arrays.tasks["old_status"][row].item()
+        status = control.arrays.tasks["old_status"].item(row)
         set_status(world, row, T(status), control.now)
     if status not in TASK_PREPARABLE:
         return False
-    step = after_input(T(status), datasets)
-    if step.status is not None:
-        set_status(world, row, step.status, control.now)     # of a defined one the ContentsFeeder looks for more input
-    if step.status is T.PREPARED:
+    after = status_after_input(T(status), datasets)
+    if after is not None:
+        set_status(world, row, after, control.now)           # of a defined one the ContentsFeeder looks for more input
+    if after is T.PREPARED:
         post_process(control, row, datasets, ended)
     return True
 
@@ -74,10 +76,9 @@ def datasets_of(control: Control, row: int) -> tuple[DatasetRow, ...]:
 
 def post_process(control: Control, row: int, datasets: tuple[DatasetRow, ...], ended: list[int]) -> None:
     """Give a task the status that its post-processor finds; one that is over is appended to `ended`."""
-    world, status = control.world, T(control.arrays.tasks["status"][row].item())
-    words, task = world.vocabularies, control.arrays.tasks[row]
-    processor = processor_of(words["vos"][task["vo"]], words["labels"][task["label"]], control.edition)
-    end = end_of_task(ending_of(control, row, status, datasets), processor, control.edition)
+    world, words, tasks = control.world, control.world.vocabularies, control.arrays.tasks
+    processor = processor_of(words["vos"][tasks["vo"][row]], words["labels"][tasks["label"][row]], control.edition)
+    end = end_of_task(ending_of(control, row, datasets), processor, control.edition)
     if end.reason:
         set_reason(world, row, end.reason)
     if end.status is T.EXHAUSTED:
@@ -87,10 +88,10 @@ def post_process(control: Control, row: int, datasets: tuple[DatasetRow, ...], e
         ended.append(row)
 
 
-def ending_of(control: Control, row: int, status: TaskStatus, datasets: tuple[DatasetRow, ...]) -> Ending:
+def ending_of(control: Control, row: int, datasets: tuple[DatasetRow, ...]) -> Ending:
     """A task that is about to end; no input of a run is processed twice."""
-    world, task = control.world, control.arrays.tasks[row]
-    above, goal = world.parent_of(row), int(task["goal"])
-    return Ending(status, datasets, None if goal < 0 else goal, bool(task["fail_goal_unreached"]),
-                  bool(task["use_exhausted"]), world.vocabularies["shares"][task["share"]],
-                  None if above is None else T(control.arrays.tasks["status"][above]))
+    world, tasks = control.world, control.arrays.tasks
+    status, goal, fails, exhausts, share = (tasks[name].item(row) for name in DECIDE_END)
+    above = world.parent_of(row)
+    return Ending(T(status), datasets, None if goal < 0 else goal, bool(fails), bool(exhausts),
+                  world.vocabularies["shares"][share], None if above is None else T(tasks["status"][above]))

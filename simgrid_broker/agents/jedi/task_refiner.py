@@ -50,7 +50,7 @@ def task_refiner(control: Control) -> Process:
         again = tasks["status"][rows] == AGAIN
         for row in rows[~again].tolist():
             parent = control.world.parent_of(row)
-            above = None if parent is None else tasks["status"][parent].item()     # NumPy's numbers compare slowly
+            above = None if parent is None else tasks["status"].item(parent)
             if above is None or above in SUCCESS:
                 if parent is not None and (nucleus := int(tasks["nucleus"][parent])) >= 0:
                     move_input(control.world, row, nucleus)          # the output of the parent is there
@@ -98,7 +98,6 @@ def refine(control: Control, row: int, tagger: Tagger, queues: WorkQueueMap) -> 
     """Tag and define a task, or break it without a share, resource type or required work queue; whether it is defined.
     """
     world = control.world
-    task = world.arrays.tasks[row]
     if control.fabric.event_service is not None:
         control.fabric.event_service.refining(row)
     if not (map_task(world, row, queues) and tag_task(world, row, tagger) and accepted(control, row)):
@@ -107,7 +106,7 @@ def refine(control: Control, row: int, tagger: Tagger, queues: WorkQueueMap) -> 
     world.count_for_users([row])
     control.books.retry_module.classify(row)
     control.books.scouts.begin(row)
-    label = world.vocabularies["labels"][task["label"]]
+    label = world.vocabularies["labels"][world.arrays.tasks["label"][row]]
     set_task(world, row, server_retries=SERVER_RETRIES if label in ANALYSIS_LABELS else 0)
     if refines(label, control.edition):
         refine_for_users(control, row)
@@ -168,9 +167,8 @@ def _send_first(control: Control, row: int) -> None:
 
 def send_on(control: Control, row: int) -> None:
     """Send a refined task to job generation, or to task brokerage if it needs a nucleus and has none."""
-    task = control.arrays.tasks[row]
-    if task["nucleus"] < 0 and control.world.vocabularies["labels"][task["label"]] in PRODUCTION_LABELS:
-        to_task_broker(control, row)
+    if control.arrays.tasks["nucleus"].item(row) < 0:
+        _send_first(control, row)
     else:
         set_status(control.world, row, READY, control.now)
 

@@ -204,7 +204,7 @@ class DirectJobs:
             self._send(np.array(rows, np.int64))
 
     def _status(self, row: int) -> int:
-        return self.control.arrays.tasks["status"][row].item()     # a number of NumPy is compared slowly
+        return self.control.arrays.tasks["status"].item(row)
 
     def _send(self, rows: np.ndarray) -> None:
         """Order the jobs that wait of the tasks in `rows`, as far as there are queues for them."""

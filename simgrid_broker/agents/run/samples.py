@@ -42,7 +42,7 @@ def take_sample(control: Control, tagger: Tagger | None = None) -> None:
         if tagger is not None and control.now % HOUR < control.periods.sampler:          # the first of each hour
             rows, tasks = control.books.live_tasks.rows, control.arrays.tasks
             new = rows[tasks["share"][rows] < 0].tolist()
-            shares = {row: tagger.share_of(tasks[row]) for row in new}
+            shares = {row: tagger.share_of(tasks, row) for row in new}
             control.recorder.write("backlog", backlog(control.arrays, rows, control.now, shares))
     control.books.decisions.flush(control.now, control.recorder.write)
     series.sampled_at = control.now

@@ -218,8 +218,8 @@ class Clients:
 
     def _line_of(self, row: int) -> Line | None:
         """The line of a task; None before it is refined, when it is known in any case."""
-        task = self.control.arrays.tasks[row]
-        place = task["share"].item(), task["resource_type"].item()
+        tasks = self.control.arrays.tasks
+        place = tasks["share"].item(row), tasks["resource_type"].item(row)
         if place not in self.lines and min(place) >= 0:
             name = self.control.world.vocabularies["shares"][place[0]]
             self.lines[place] = Line(selection(self.control.cfg, name, False, self.control.edition).n_tasks)
@@ -249,12 +249,12 @@ class Clients:
             if number < of and status in GETS_JOBS]
 
     def _gets_jobs(self, row: int) -> bool:
-        """True if jobs of a task can be made, as in `_to_do`: several columns of one row are read faster so."""
-        task = self.control.arrays.tasks[row]
-        return task["next_chunk"].item() < task["n_jobs"].item() and task["status"].item() in GETS_JOBS
+        """True if jobs of a task can be made, as in `_to_do`."""
+        tasks = self.control.arrays.tasks
+        return tasks["next_chunk"].item(row) < tasks["n_jobs"].item(row) and tasks["status"].item(row) in GETS_JOBS
 
     def _add(self, row: int, number: int) -> None:
         """Add jobs to the input of a task; it is sent on if all that was there is done."""
         self.submissions.add_input(row, number)
-        if self.control.world.statuses[row].item() == DEFINED:         # a number of NumPy is compared slowly
+        if self.control.world.statuses.item(row) == DEFINED:
             send_on(self.control, row)

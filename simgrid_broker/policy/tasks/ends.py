@@ -16,7 +16,7 @@ from simgrid_broker.editions import ByEdition
 from simgrid_broker.names import TASK_PREPARABLE, TEST_SHARE, TaskStatus
 from simgrid_broker.policy.tasks.scouts import enough_finished
 from simgrid_broker.views import DatasetRow
-from simgrid_broker.views.tasks import INPUT_TYPES, OUTPUT_TYPES, PROCESS_TYPES
+from simgrid_broker.views.tasks import OUTPUT_TYPES, PROCESS_TYPES
 
 T = TaskStatus
 
@@ -253,20 +253,28 @@ def judged(succeeded: bool, exhausts: bool) -> TaskStatus:
 
 
 def after_input(status: TaskStatus, datasets: Sequence[DatasetRow]) -> Step:
+    """Status of a task of which nothing is left, and its datasets then."""
+    after = status_after_input(status, datasets)
+    if after is None:
+        return Step(None, tuple(datasets))
+    return Step(after, tuple(map(reopened if after is T.DEFINED else prepared, datasets)))
+
+
+def status_after_input(status: TaskStatus, datasets: Sequence[DatasetRow]) -> TaskStatus | None:
     """Status of a task of which nothing is left: prepared, or defined if its input may grow, or registered.
 
-    It stays as it is if a master dataset in status ready has files that may not be used yet.
+    It stays as it is, None, if a master dataset in status ready has files that may not be used yet.
     """
-    ready = [one for one in datasets if one.status == "ready" and one.type in PROCESS_TYPES]
+    ready = [one for one in datasets if one.status == "ready" and one.is_master]
     for one in ready:
-        if one.state == MUTABLE and not one.secondary:
-            return Step(T.DEFINED, tuple(map(reopened, datasets)))
-        if not one.secondary and one.n_files > one.finished + one.failed:
-            return Step(None, tuple(datasets))
-    if any(one.state == MUTABLE and not one.secondary and one.type in INPUT_TYPES for one in datasets):
-        return Step(T.DEFINED, tuple(map(reopened, datasets)))
-    whole = any(not one.secondary and one.n_files == one.finished for one in ready)
-    return Step(T.REGISTERED if status is T.PREPROCESSING and whole else T.PREPARED, tuple(map(prepared, datasets)))
+        if one.state == MUTABLE:
+            return T.DEFINED
+        if one.n_files > one.finished + one.failed:
+            return None
+    if any(one.state == MUTABLE and one.is_master_input for one in datasets):
+        return T.DEFINED
+    whole = status is T.PREPROCESSING and any(one.n_files == one.finished for one in ready)
+    return T.REGISTERED if whole else T.PREPARED
 
 
 def reopened(dataset: DatasetRow) -> DatasetRow:

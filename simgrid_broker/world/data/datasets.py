@@ -404,25 +404,25 @@ def note_added(arrays: Arrays, row: int, pieces: int) -> None:
         members_of(arrays, row)["n_pieces"][-1:] += pieces
 
 
+PROGRESS = "n_jobs", "next_chunk", "n_finished", "n_failed"
+"""Columns of a task that count its pieces of input: all, those of which jobs were made, processed, given up."""
+
+
 def datasets_of_task(arrays: Arrays, row: int, mutable: bool) -> tuple[DatasetRow, ...]:
     """Master input and output of a task, in pieces of input; mutable: whether the last input may still grow.
 
     Input is one dataset, or those of the container that the task reads whole.
     """
-    task = arrays.tasks[row]
-    masters = container_rows(arrays, row) if arrays.containers["number"][row] else [single_row(arrays, row)]
-    masters[-1] = masters[-1]._replace(state="mutable" if mutable else "closed")
-    finished, failed = int(task["n_finished"]), int(task["n_failed"])
-    return *masters, DatasetRow(type="output", n_files=finished + failed, to_be_used=None,
-                             finished=finished, failed=failed)
-
-
-def single_row(arrays: Arrays, row: int) -> DatasetRow:
-    """The only dataset that a task reads."""
-    task, usable = arrays.tasks[row], int(staged_inputs_of(arrays, row))
-    pieces = int(task["n_jobs"])
-    return DatasetRow(n_files=pieces, to_be_used=usable_files(dict(ready=usable, staging=pieces - usable)),
-                      used=int(task["next_chunk"]), finished=int(task["n_finished"]), failed=int(task["n_failed"]))
+    pieces, used, finished, failed = (arrays.tasks[name].item(row) for name in PROGRESS)
+    if arrays.containers["number"].item(row):
+        masters = container_rows(arrays, row)
+    else:
+        usable = staged_inputs_of(arrays, row)
+        masters = [DatasetRow(n_files=pieces, to_be_used=usable_files(dict(ready=usable, staging=pieces - usable)),
+                              used=used, finished=finished, failed=failed)]
+    if mutable:
+        masters[-1] = masters[-1]._replace(state="mutable")
+    return *masters, DatasetRow("output", n_files=finished + failed, to_be_used=None, finished=finished, failed=failed)
 
 
 @compiled

@@ -148,10 +148,6 @@ def staged_inputs(world: Arrays, task_row):
     return min(inputs, known)
 
 
-staged_inputs_of = uncompiled(staged_inputs)
-"""As `staged_inputs`, for Python, which asks so seldom that compiling takes longer."""
-
-
 @compiled
 def waiting_at(world: Arrays, task_row, level):
     """Pieces of a task's input at one level of ramCount that await jobs, new ones at the level of the task."""
@@ -410,6 +406,13 @@ def find_staged(world: Arrays, rows, found):
     """Write `staged_inputs` of the tasks in `rows`, (n,), to `found`."""
     for k in range(len(rows)):
         found[k] = staged_inputs(world, rows[k])
+
+
+def staged_inputs_of(arrays: Arrays, task_row: int) -> int:
+    """As `staged_inputs`, for Python, by code that every run has compiled."""
+    found = np.empty(1, np.int64)
+    find_staged(arrays, np.array([task_row]), found)
+    return found.item()
 
 
 def waiting_pieces(arrays: Arrays, task_row: int, level: int, most: int) -> np.ndarray:

@@ -27,14 +27,12 @@ def register(world: World, row: int, now: float) -> None:
 
 def set_status(world: World, row: int, status: TaskStatus, now: float) -> None:
     """Move a task to `status`; raises ForbiddenMove if the move is not allowed."""
-    arrays = world.arrays
-    task = arrays.tasks[row]                                     # columns of one row are read faster than rows of one
-    old = task["status"].item()
+    arrays, tasks, old = world.arrays, world.arrays.tasks, world.arrays.tasks["status"].item(row)
     if (old, status) not in TASK_MOVES:
         raise _forbidden(world, row, status, now)
     if old == THROTTLED:
-        task["throttled_total_s"] += now - arrays.task_times[row, THROTTLED]
-    task["status"], task["modification_s"], world.statuses[row] = status, now, status
+        tasks["throttled_total_s"][row] += now - arrays.task_times[row, THROTTLED]
+    tasks["status"][row], tasks["modification_s"][row], world.statuses[row] = status, now, status
     world.status_changes[old] += 1
     world.status_changes[status] += 1
     world.n_moves += 1

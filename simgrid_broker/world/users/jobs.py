@@ -96,12 +96,12 @@ class UserRows:
         self.earlier = np.empty(FIRST_USER_ROWS, np.int64)
         self.last_of_user = np.empty(len(vocabularies["users"]), np.int64)
 
-    def owner(self, task: np.void) -> Owner | None:
+    def owner(self, tasks: np.ndarray, row: int) -> Owner | None:
         """Whose the jobs of a task are; None if it is not analysis or has no share yet."""
-        if task["share"] < 0 or not self.analysis[task["label"]]:
+        share, label, user, group = (tasks[name].item(row) for name in ("share", "label", "user", "working_group"))
+        if share < 0 or not self.analysis[label]:
             return None
-        group = int(task["working_group"])
-        return Owner(int(task["user"]), group if self.named[group] else -1, int(task["share"]))
+        return Owner(user, group if self.named[group] else -1, share)
 
     def take(self, owner: Owner, arrays: Arrays) -> int:
         """The row of an owner, which may be one past the end of the table."""

@@ -74,7 +74,7 @@ def user_view(world: World, row: int, now: float, slots_of_class_a: float, figur
               ) -> UserView:
     """The user of the task in a row; slots_of_class_a: USER_USAGE_THRESHOLD_A; figures: default `user_figures`."""
     user, at = np.zeros(1, USER), np.zeros(len(world.arrays.queues), USER_AT)
-    if world.user_rows.owner(world.arrays.tasks[row]) is None:
+    if world.user_rows.owner(world.arrays.tasks, row) is None:
         return UserView(at)
     fill_user(world.arrays, figures or user_figures(world), row, now, slots_of_class_a, user[0], at)
     said = dict(zip(USER.names or (), user[0].item(), strict=True))
