@@ -332,3 +332,18 @@ def test_a_csv_has_the_bytes_that_pandas_writes(tmp_path):
         "mixed": [1, "b", 2.5, None]})
     for one in (table, table[["text"]], table[:0]):
         assert write_csv(tmp_path / "a.csv", one).read_text() == one.to_csv(index=False, lineterminator="\n")
+
+
+def test_circles_are_drawn_together_as_one_by_one(monkeypatch):
+    """Markers of one look, some of which leave the axes; a gap has none."""
+    def picture() -> str:
+        figure = Figure((3.0, 2.0))
+        axes = figure.subplots()
+        axes.plot([0, 1, np.nan, 2.5, 3], [0.3, 1, 2, 2, 3.03], "o")
+        axes.plot([1, 2], [2, 1], "s")
+        axes.set(xlim=(0, 3), ylim=(0, 3))
+        return layout.vector(figure, "circles", "")
+    together = picture()
+    monkeypatch.delattr(layout.Vector, "draw_markers")
+    assert together == picture()
+    assert together.count("0 1 0") == 8 and "clip-path" in together

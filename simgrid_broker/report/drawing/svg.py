@@ -3,7 +3,7 @@
 Ink, paper and grid are variables of CSS, so that one picture serves light and dark pages; series carry their names.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from html import escape
 from math import cos, radians, sin
@@ -75,26 +75,23 @@ class Vector(RendererBase):
 
     def draw_path(self, gc, path, transform, rgbFace=None):
         """Called by Matplotlib for each path; paths of one look that follow each other are one."""
-        look = _look(gc, rgbFace)
-        if not look:
-            return
         placed = (transform + self.flip).transform_path(path)
         finite = placed.vertices[np.isfinite(placed.vertices).all(axis=1)]
         if not len(finite):
             return
-        look += self._clip(gc, finite)
-        if len(placed.vertices) == N_CIRCLE and placed.codes is not None and placed.codes[1] == Path.CURVE4:
-            drawn = _circle(placed.vertices)
-        else:
-            drawn = _written(placed.cleaned(
-                remove_nans=True, simplify=rgbFace is None and placed.should_simplify, curves=True))
-        if not drawn:
-            return
-        if look == self.last:
-            self.parts[-1] = f"{self.parts[-1][:-3]}{drawn}\"/>"
-        else:
-            self._write(f'<path{look} d="{drawn}"/>')
-            self.last = look
+        box = *finite.min(axis=0).tolist(), *finite.max(axis=0).tolist()
+        self._add(gc, rgbFace, box, _circle(*box) if _is_circle(path) else _written(placed.cleaned(
+            remove_nans=True, simplify=rgbFace is None and placed.should_simplify, curves=True)))
+
+    def draw_markers(self, gc, marker_path, marker_trans, path, trans, rgbFace=None):
+        """Called by Matplotlib for markers of one shape and look; circles are placed together."""
+        if not _is_circle(marker_path):
+            return super().draw_markers(gc, marker_path, marker_trans, path, trans, rgbFace)
+        places = np.array([one[-2:] for one, _ in path.iter_segments(trans, simplify=False)]).reshape(-1, 2)
+        circle = (marker_trans + Affine2D().scale(UNITS, -UNITS)).transform(marker_path.vertices)
+        at = self.flip.transform(places)
+        for box in np.hstack([at + circle.min(axis=0), at + circle.max(axis=0)]).tolist():
+            self._add(gc, rgbFace, box, _circle(*box))
 
     def draw_text(self, gc, x, y, s, prop, angle, ismath=False, mtext=None):
         """Called by Matplotlib for each line of text; x, y: left end of its baseline, points from the upper left."""
@@ -111,18 +108,28 @@ class Vector(RendererBase):
         self._write(f'<text x="{across}" y="{down}" font-size="{round(UNITS * size)}"{anchor}{fill}{bold}{turn}>'
                     f"{escape(s)}</text>")
 
+    def _add(self, gc: GraphicsContextBase, face, box: Sequence[float], drawn: str) -> None:
+        """Write a path that fills a box, or add it to the one before if both have one look."""
+        if not drawn or not (look := _look(gc, face)):
+            return
+        if (look := look + self._clip(gc, box)) != self.last:
+            self._write(f'<path{look} d="')
+            self.parts.append('"/>')
+            self.last = look
+        self.parts[-1:] = drawn, '"/>'
+
     def _write(self, part: str) -> None:
         self.parts.append(part)
         self.last = ""
 
-    def _clip(self, gc: GraphicsContextBase, vertices: np.ndarray) -> str:
-        """A reference to the clip of a path that leaves its axes; empty for one that stays within."""
+    def _clip(self, gc: GraphicsContextBase, path: Sequence[float]) -> str:
+        """A reference to the clip of a path, in its box, that leaves its axes; empty for one that stays within."""
         box = gc.get_clip_rectangle()
         if box is None:
             return ""
         x0, x1 = UNITS * box.x0, UNITS * box.x1
         y0, y1 = UNITS * (self.size[1] - box.y1), UNITS * (self.size[1] - box.y0)
-        (left, top), (right, bottom), room = vertices.min(axis=0), vertices.max(axis=0), OUTSIDE * UNITS
+        (left, top, right, bottom), room = path, OUTSIDE * UNITS
         if left >= x0 - room and top >= y0 - room and right <= x1 + room and bottom <= y1 + room:
             return ""
         corners = tuple(int(round(value)) for value in (x0, y0, x1 - x0, y1 - y0))
@@ -178,9 +185,12 @@ def _named(rgb: tuple[float, float, float]) -> str:
     return VARIABLES.get(name := to_hex(rgb), name)
 
 
-def _circle(vertices: np.ndarray) -> str:
+def _is_circle(path: Path) -> bool:
+    return len(path.vertices) == N_CIRCLE and path.codes is not None and path.codes[1] == Path.CURVE4
+
+
+def _circle(x0: float, y0: float, x1: float, y1: float) -> str:
     """A circle as two arcs."""
-    (x0, y0), (x1, y1) = vertices.min(axis=0), vertices.max(axis=0)
     radius, across = round((x1 - x0) / 2), 2 * round((x1 - x0) / 2)
     return f"M{round(x0)} {round((y0 + y1) / 2)}a{radius} {radius} 0 1 0 {across} 0a{radius} {radius} 0 1 0-{across} 0z"
 
