@@ -48,10 +48,10 @@ def after(task: dict, edition: str) -> dict:
         found["walltimeUnit"] = None if look is Look.FORCED else task["walltimeUnit"]
         datasets = tuple(released(one, given) for one, given in zip(datasets, task["datasets"], strict=True))
     elif look is Look.OVER:
-        step = ends.after_input(status, datasets)
-        datasets = step.datasets
-        if step.status is not None:
-            found |= dict(status=step.status.word, oldStatus=None)
+        after = ends.after_input(status, datasets)
+        datasets = ends.datasets_after_input(after, datasets)
+        if after is not None:
+            found |= dict(status=after.word, oldStatus=None)
     return found | dict(datasets={str(given["datasetID"]): dict(status=one.status, nFilesToBeUsed=one.to_be_used)
                                   for given, one in zip(task["datasets"], datasets, strict=True)})
 

@@ -132,8 +132,7 @@ class Books:
 
     def _record_without_jobs(self, rows: list[int]) -> None:
         """Record the tasks among some which are over that have no live jobs; the others are recorded later."""
-        numbers = np.array(rows, np.int64)
-        has_jobs = self.world.arrays.tasks["n_alive"][numbers] > 0
+        has_jobs = self.world.arrays.tasks["n_alive"][numbers := np.array(rows, np.int64)] > 0
         self._record(numbers[~has_jobs])
         self.outlived = numbers[has_jobs].tolist()
 

@@ -344,7 +344,7 @@ class Fabric:
 
     def share_gates(self, now: float, period: float = 0.0) -> None:
         """Share doors and backbones among the links; period: of a cycle of the optimiser, s, 0 = between cycles."""
-        if self.world.state["n_busy_links"]:
+        if self.world.arrays.state["n_busy_links"]:
             self.world.make_room()
         self._call(links.share_gates, period, now)
 

@@ -19,7 +19,7 @@ def copied(table: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def copied_whole(table: np.ndarray) -> np.ndarray:
     """A structured table as a copy of its raw bytes."""
-    return table.view(f"V{table.itemsize}").copy().view(table.dtype)
+    return np.frombuffer(table.view(f"V{table.itemsize}").copy(), table.dtype).reshape(table.shape)
 
 
 @compiled

@@ -113,7 +113,7 @@ class World:
 
     def _made_of_counts(self, name: str, make: Callable[[Arrays], Any]) -> Any:
         """Result of a function of the counts of jobs, kept under a name until a job has moved."""
-        moves, known = int(self.state["n_job_moves"]), self._since_move.get(name)
+        moves, known = self.arrays.state["n_job_moves"].item(), self._since_move.get(name)
         if known is None or known[0] != moves:
             known = self._since_move[name] = moves, make(self.arrays)
         return known[1]

@@ -4,7 +4,7 @@ import pytest
 
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.tasks import ends
-from simgrid_broker.policy.tasks.ends import Look, Step
+from simgrid_broker.policy.tasks.ends import Look
 from simgrid_broker.views import DatasetRow
 from simgrid_broker.views.tasks import usable_files
 
@@ -62,36 +62,37 @@ def test_scouts_are_judged():
     assert usable_files(dict(finished=3, ready=1, lost=9, staging=9, pending=9, missing=9)) == 4
 
 
-@pytest.mark.rule("after_input", "prepared", "reopened")
+@pytest.mark.rule("after_input", "datasets_after_input", "prepared", "reopened")
 @pytest.mark.parametrize(("status", "datasets", "step"), [
-    pytest.param(T.RUNNING, [READ, DatasetRow("log")], Step(T.PREPARED, (READ._replace(status="finished"), DatasetRow(
+    pytest.param(T.RUNNING, [READ, DatasetRow("log")], (T.PREPARED, (READ._replace(status="finished"), DatasetRow(
         "log", status="prepared"))), id="prepared"),
-    pytest.param(T.RUNNING, [READ._replace(finished=4)], Step(T.PREPARED, (READ._replace(finished=4, status="done"),)),
+    pytest.param(T.RUNNING, [READ._replace(finished=4)], (T.PREPARED, (READ._replace(finished=4, status="done"),)),
                  id="all was processed"),
-    pytest.param(T.RUNNING, [READ._replace(finished=0, failed=4)], Step(T.PREPARED, (READ._replace(
+    pytest.param(T.RUNNING, [READ._replace(finished=0, failed=4)], (T.PREPARED, (READ._replace(
         finished=0, failed=4, status="failed"),)), id="nothing was"),
-    pytest.param(T.RUNNING, [LEFT._replace(secondary=True)], Step(T.PREPARED, (LEFT._replace(
+    pytest.param(T.RUNNING, [LEFT._replace(secondary=True)], (T.PREPARED, (LEFT._replace(
         secondary=True, status="done"),)), id="a secondary is done whatever was read"),
-    pytest.param(T.RUNNING, [LEFT], Step(None, (LEFT,)), id="files that may not be used yet"),
-    pytest.param(T.RUNNING, [LEFT._replace(status="finished", n_files=9)], Step(T.PREPARED, (LEFT._replace(
+    pytest.param(T.RUNNING, [LEFT], (None, (LEFT,)), id="files that may not be used yet"),
+    pytest.param(T.RUNNING, [LEFT._replace(status="finished", n_files=9)], (T.PREPARED, (LEFT._replace(
         status="finished", n_files=9),)), id="but not of a dataset that is finished"),
-    pytest.param(T.RUNNING, [READ._replace(state="mutable")], Step(T.DEFINED, (READ._replace(
+    pytest.param(T.RUNNING, [READ._replace(state="mutable")], (T.DEFINED, (READ._replace(
         state="mutable", status="toupdate"),)), id="more may come"),
-    pytest.param(T.RUNNING, [READ._replace(state="mutable", status="done")], Step(T.DEFINED, (READ._replace(
+    pytest.param(T.RUNNING, [READ._replace(state="mutable", status="done")], (T.DEFINED, (READ._replace(
         state="mutable", status="toupdate"),)), id="more may come to one that is done"),
-    pytest.param(T.PREPROCESSING, [READ._replace(finished=4)], Step(T.REGISTERED, (READ._replace(
+    pytest.param(T.PREPROCESSING, [READ._replace(finished=4)], (T.REGISTERED, (READ._replace(
         finished=4, status="done"),)), id="preprocessed"),
-    pytest.param(T.RUNNING, [READ._replace(state="mutable", status="done"), DatasetRow("log")], Step(T.DEFINED, (
+    pytest.param(T.RUNNING, [READ._replace(state="mutable", status="done"), DatasetRow("log")], (T.DEFINED, (
         READ._replace(state="mutable", status="toupdate"), DatasetRow("log"))), id="output stays as it is then"),
-    pytest.param(T.RUNNING, [READ, LEFT._replace(secondary=True, state="mutable")], Step(T.PREPARED, (
+    pytest.param(T.RUNNING, [READ, LEFT._replace(secondary=True, state="mutable")], (T.PREPARED, (
         READ._replace(status="finished"), LEFT._replace(secondary=True, state="mutable", status="done"))),
         id="a secondary that may grow"),
-    pytest.param(T.RUNNING, [READ._replace(status="done"), READ._replace(type="tmpl_output")], Step(T.PREPARED, (
+    pytest.param(T.RUNNING, [READ._replace(status="done"), READ._replace(type="tmpl_output")], (T.PREPARED, (
         READ._replace(status="done"), READ._replace(type="tmpl_output"))), id="neither ready nor read: left alone"),
-    pytest.param(T.PREPROCESSING, [READ._replace(finished=4), READ], Step(T.REGISTERED, (READ._replace(
+    pytest.param(T.PREPROCESSING, [READ._replace(finished=4), READ], (T.REGISTERED, (READ._replace(
         finished=4, status="done"), READ._replace(status="finished"))), id="one of two was preprocessed"),
-    pytest.param(T.PREPROCESSING, [READ], Step(T.PREPARED, (READ._replace(status="finished"),)),
+    pytest.param(T.PREPROCESSING, [READ], (T.PREPARED, (READ._replace(status="finished"),)),
                  id="preprocessing failed"),
 ])
 def test_what_becomes_of_a_task_of_which_nothing_is_left(status, datasets, step):
-    assert ends.after_input(status, datasets) == step
+    after = ends.after_input(status, datasets)
+    assert (after, ends.datasets_after_input(after, datasets)) == step

@@ -87,7 +87,7 @@ def job_fetcher(control: Control) -> Process:
 
     def fetch() -> None:
         nonlocal numbers, asked
-        if not control.is_unchanged("job_fetcher", int(control.world.state["n_job_moves"]), control.world.n_moves):
+        if not control.is_unchanged("job_fetcher", control.arrays.state["n_job_moves"].item(), control.world.n_moves):
             numbers = jobs_to_fetch(harvester.limits[push], *jobs_of_push(control.arrays, harvester.types, push))
             numbers[GETS_NONE[control.arrays.queues["status"][push]]] = 0
             asked = numbers > 0

@@ -3,16 +3,13 @@
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import TASK_ENDS, TASK_PREPARABLE, TaskStatus
 from simgrid_broker.policy.tasks.commands import SETTLED
-from simgrid_broker.policy.tasks.ends import Ending, end_of_task, is_over, processor_of, status_after_input
+from simgrid_broker.policy.tasks.ends import Ending, after_input, end_of_task, is_over, processor_of
 from simgrid_broker.views import DatasetRow
 from simgrid_broker.world.columns import return_to, set_reason, take_done
 from simgrid_broker.world.data.datasets import datasets_of_task
 from simgrid_broker.world.tasks.transitions import set_status
 
 T = TaskStatus
-PENDING = T.PENDING
-DECIDE_END = "status", "goal", "fail_goal_unreached", "use_exhausted", "share"
-"""Columns of a task that decide how it ends."""
 COMMANDED = T.TOABORT, T.PASSED, T.TOBROKEN, T.SCOUTED
 """Statuses that this agent ends, whatever jobs there are."""
 
@@ -55,12 +52,12 @@ def settled(control: Control, row: int, ended: list[int]) -> bool:
     datasets = datasets_of(control, row)
     if status in SETTLED or not is_over(datasets):
         return True
-    if status == PENDING and control.arrays.tasks["old_status"][row] in TASK_PREPARABLE:
+    if status == T.PENDING and control.arrays.tasks["old_status"][row] in TASK_PREPARABLE:
         status = control.arrays.tasks["old_status"].item(row)
         set_status(world, row, T(status), control.now)
     if status not in TASK_PREPARABLE:
         return False
-    after = status_after_input(T(status), datasets)
+    after = after_input(T(status), datasets)
     if after is not None:
         set_status(world, row, after, control.now)           # of a defined one the ContentsFeeder looks for more input
     if after is T.PREPARED:
@@ -91,7 +88,8 @@ def post_process(control: Control, row: int, datasets: tuple[DatasetRow, ...], e
 def ending_of(control: Control, row: int, datasets: tuple[DatasetRow, ...]) -> Ending:
     """A task that is about to end; no input of a run is processed twice."""
     world, tasks = control.world, control.arrays.tasks
-    status, goal, fails, exhausts, share = (tasks[name].item(row) for name in DECIDE_END)
+    status, goal, fails, exhausts, share = tasks[
+        ["status", "goal", "fail_goal_unreached", "use_exhausted", "share"]].item(row)
     above = world.parent_of(row)
     return Ending(T(status), datasets, None if goal < 0 else goal, bool(fails), bool(exhausts),
                   world.vocabularies["shares"][share], None if above is None else T(tasks["status"][above]))

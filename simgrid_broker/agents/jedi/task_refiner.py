@@ -82,7 +82,7 @@ def reads_deleted(world: World, row: int) -> bool:
     """True if DDM does not know a dataset that a task reads: the ContentsFeeder then breaks it; JEDI TWiki, dataset
     status."""
     deleted = world.arrays.datasets["deleted"]
-    return bool(deleted[:len(world.catalogue.names)].any()) and any(                # no other dataset is ever deleted
+    return np.count_nonzero(deleted[:len(world.catalogue.names)]) > 0 and any(      # no other dataset is ever deleted
         deleted[number] for number in (*datasets_of(world.arrays, row), *numbers_of(world.arrays, row)))
 
 
@@ -181,20 +181,20 @@ def to_task_broker(control: Control, row: int) -> None:
 
 def refine_for_users(control: Control, row: int) -> None:
     """Set what the production code sets for a task of users."""
-    world, task, words = control.world, control.arrays.tasks[row], control.world.vocabularies
-    boost = user_tasks.priority_boost(words["users"][task["user"]], words["working_groups"][task["working_group"]],
-                                      control.cfg)
+    world, tasks, words = control.world, control.arrays.tasks, control.world.vocabularies
+    boost = user_tasks.priority_boost(words["users"][tasks["user"][row]],
+                                      words["working_groups"][tasks["working_group"][row]], control.cfg)
     set_task(world, row, priority=priority_of_user(control, row), priority_boost=boost)
     limit_for_users(world, row, control.cfg)
 
 
 def priority_of_user(control: Control, row: int) -> int:
     """Priority of a task of users: by the permissions of the account, or raised for a part of all tasks."""
-    world, task, words = control.world, control.arrays.tasks[row], control.world.vocabularies
-    jumps = user_tasks.jumps_the_queue(world.user_output.permissions.get(int(task["user"]), ""),
-                                       bool(words["working_groups"][task["working_group"]]))
-    found = user_tasks.user_priority(int(task["priority"]), jumps)
-    uniform = luck.uniform(control.seed, luck.STREAMS["task_draw"], int(task["luck"]), MOVE_INPUT, 0)
+    world, tasks, words = control.world, control.arrays.tasks, control.world.vocabularies
+    jumps = user_tasks.jumps_the_queue(world.user_output.permissions.get(tasks["user"].item(row), ""),
+                                       bool(words["working_groups"][tasks["working_group"][row]]))
+    found = user_tasks.user_priority(tasks["priority"].item(row), jumps)
+    uniform = luck.uniform(control.seed, luck.STREAMS["task_draw"], tasks["luck"].item(row), MOVE_INPUT, 0)
     return user_tasks.MOVING_PRIORITY if not jumps and user_tasks.moves_input(uniform, control.cfg) else found
 
 
@@ -202,12 +202,13 @@ def accepted(control: Control, row: int) -> bool:
     """True if the server accepts a task that has just arrived: its user has not too many others."""
     if not user_tasks.TERMS[control.edition].limits_tasks:
         return True
-    task, tasks = control.arrays.tasks[row], control.arrays.tasks
-    most = user_tasks.most_active_tasks(control.world.vocabularies["labels"][task["label"]], control.cfg)
+    tasks = control.arrays.tasks
+    user, label = tasks["user"].item(row), tasks["label"].item(row)
+    most = user_tasks.most_active_tasks(control.world.vocabularies["labels"][label], control.cfg)
     if most is None:
         return True
     rows = control.books.live_tasks.in_status(*user_tasks.ACTIVE)
-    mine = (tasks["user"][rows] == task["user"]) & (tasks["label"][rows] == task["label"]) & (rows != row)
+    mine = (tasks["user"][rows] == user) & (tasks["label"][rows] == label) & (rows != row)
     return bool(np.count_nonzero(mine) <= most)
 
 

@@ -31,7 +31,7 @@ def pilot_streaming(control: Control) -> Process:
 
     def stream() -> None:
         nonlocal activated
-        if not control.is_unchanged("pilot_streaming", int(control.world.state["n_job_moves"])):
+        if not control.is_unchanged("pilot_streaming", control.arrays.state["n_job_moves"].item()):
             activated = activated_by_type(control.arrays)
         harvester.command(control.policies.pilot_submission(pilot_status(
             control.arrays, harvester.types, activated, ignore_meanrss=ignores_memory(control.cfg), **options)))

@@ -227,7 +227,7 @@ class Clients:
 
     def _look(self, line: Line) -> None:
         """Make known what waits, as far as jobs of other tasks have been made."""
-        line.to_do &= set(self._to_do([*line.to_do]))
+        line.to_do = set(filter(self._gets_jobs, line.to_do))
         for row in [*line.waiting][:max(line.limit - len(line.to_do), 0)]:
             line.to_do.add(row)
             self._add(row, line.waiting.pop(row))
@@ -241,15 +241,8 @@ class Clients:
         line.to_do.add(row)
         return True
 
-    def _to_do(self, rows: list[int]) -> list[int]:
-        """Select the tasks in `rows` of which jobs can be made."""
-        tasks = self.control.arrays.tasks
-        return [row for row, number, of, status in zip(
-            rows, *(tasks[name][rows].tolist() for name in ("next_chunk", "n_jobs", "status")), strict=True)
-            if number < of and status in GETS_JOBS]
-
     def _gets_jobs(self, row: int) -> bool:
-        """True if jobs of a task can be made, as in `_to_do`."""
+        """True if jobs of a task can be made."""
         tasks = self.control.arrays.tasks
         return tasks["next_chunk"].item(row) < tasks["n_jobs"].item(row) and tasks["status"].item(row) in GETS_JOBS
 

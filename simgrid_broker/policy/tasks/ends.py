@@ -204,13 +204,6 @@ SCOUTING, RUNNING = int(T.SCOUTING), int(T.RUNNING)
 IS_PREPARABLE = np.isin(np.arange(len(T)), TASK_PREPARABLE)
 
 
-class Step(NamedTuple):
-    """Status that a task gets, None = it stays as it is, and its datasets afterwards."""
-
-    status: TaskStatus | None
-    datasets: tuple[DatasetRow, ...]
-
-
 def is_over(datasets: Iterable[DatasetRow]) -> bool:
     """True if no master dataset has files that await a job or its end; where it is not known, none may be used."""
     return not any(awaits(one.to_be_used or 0, one.used, one.finished, one.failed) for one in datasets
@@ -252,15 +245,7 @@ def judged(succeeded: bool, exhausts: bool) -> TaskStatus:
     return T.EXHAUSTED if exhausts else T.SCOUTED
 
 
-def after_input(status: TaskStatus, datasets: Sequence[DatasetRow]) -> Step:
-    """Status of a task of which nothing is left, and its datasets then."""
-    after = status_after_input(status, datasets)
-    if after is None:
-        return Step(None, tuple(datasets))
-    return Step(after, tuple(map(reopened if after is T.DEFINED else prepared, datasets)))
-
-
-def status_after_input(status: TaskStatus, datasets: Sequence[DatasetRow]) -> TaskStatus | None:
+def after_input(status: TaskStatus, datasets: Sequence[DatasetRow]) -> TaskStatus | None:
     """Status of a task of which nothing is left: prepared, or defined if its input may grow, or registered.
 
     It stays as it is, None, if a master dataset in status ready has files that may not be used yet.
@@ -275,6 +260,11 @@ def status_after_input(status: TaskStatus, datasets: Sequence[DatasetRow]) -> Ta
         return T.DEFINED
     whole = status is T.PREPROCESSING and any(one.n_files == one.finished for one in ready)
     return T.REGISTERED if whole else T.PREPARED
+
+
+def datasets_after_input(after: TaskStatus | None, datasets: Sequence[DatasetRow]) -> tuple[DatasetRow, ...]:
+    """The datasets of a task of which nothing is left, by the status that it gets."""
+    return tuple(datasets if after is None else map(reopened if after is T.DEFINED else prepared, datasets))
 
 
 def reopened(dataset: DatasetRow) -> DatasetRow:

@@ -404,16 +404,12 @@ def note_added(arrays: Arrays, row: int, pieces: int) -> None:
         members_of(arrays, row)["n_pieces"][-1:] += pieces
 
 
-PROGRESS = "n_jobs", "next_chunk", "n_finished", "n_failed"
-"""Columns of a task that count its pieces of input: all, those of which jobs were made, processed, given up."""
-
-
 def datasets_of_task(arrays: Arrays, row: int, mutable: bool) -> tuple[DatasetRow, ...]:
     """Master input and output of a task, in pieces of input; mutable: whether the last input may still grow.
 
     Input is one dataset, or those of the container that the task reads whole.
     """
-    pieces, used, finished, failed = (arrays.tasks[name].item(row) for name in PROGRESS)
+    pieces, used, finished, failed = arrays.tasks[["n_jobs", "next_chunk", "n_finished", "n_failed"]].item(row)
     if arrays.containers["number"].item(row):
         masters = container_rows(arrays, row)
     else:

@@ -105,17 +105,17 @@ class UserRows:
 
     def take(self, owner: Owner, arrays: Arrays) -> int:
         """The row of an owner, which may be one past the end of the table."""
-        if owner not in self.row_of:
+        if (known := self.row_of.get(owner)) is None:
             if None not in self.owners and len(self.owners) >= len(arrays.user_jobs):
                 self._release(arrays)
-            row = self.owners.index(None) if None in self.owners else len(self.owners)
-            self.owners[row:row + 1], self.in_use = [owner], None
-            self.row_of[owner] = row
-            if row == len(self.table):
+            known = self.owners.index(None) if None in self.owners else len(self.owners)
+            self.owners[known:known + 1], self.in_use = [owner], None
+            self.row_of[owner] = known
+            if known == len(self.table):
                 self.table = np.concatenate([self.table, np.full_like(self.table, FREE)])
                 self.earlier = np.empty(len(self.table), np.int64)
-            self.table[row] = owner
-        return self.row_of[owner]
+            self.table[known] = owner
+        return known
 
     def accounts(self, tasks: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Numbers of the accounts of the tasks in rows, (n,); -1 = it is not analysis or has no share yet."""
