@@ -62,7 +62,7 @@ def test_scouts_are_judged():
     assert usable_files(dict(finished=3, ready=1, lost=9, staging=9, pending=9, missing=9)) == 4
 
 
-@pytest.mark.rule("after_input", "datasets_after_input", "prepared", "reopened")
+@pytest.mark.rule("after_input", "prepared", "reopened")
 @pytest.mark.parametrize(("status", "datasets", "step"), [
     pytest.param(T.RUNNING, [READ, DatasetRow("log")], (T.PREPARED, (READ._replace(status="finished"), DatasetRow(
         "log", status="prepared"))), id="prepared"),

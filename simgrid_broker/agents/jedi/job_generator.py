@@ -17,7 +17,7 @@ from simgrid_broker.agents.jedi.job_splitter import JobSplitter
 from simgrid_broker.agents.own import records
 from simgrid_broker.ledgers.hourly_sums import HourlySums
 from simgrid_broker.names import TaskStatus
-from simgrid_broker.policy.jobs.resource_types import UNDEFINED, resource_type_of
+from simgrid_broker.policy.jobs.resource_types import UNDEFINED
 from simgrid_broker.policy.tasks.selection import TERMS, Selection, generates, selection
 from simgrid_broker.policy.tasks.throttle import (
     MAX_BUNCH,
@@ -33,9 +33,8 @@ from simgrid_broker.policy.tasks.throttle import (
 )
 from simgrid_broker.policy.tasks.watchdogs import counts_as_pending
 from simgrid_broker.schema import Column, Table
-from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.turns.job_tables import JobTables
-from simgrid_broker.turns.tagging import TAGGED_BY, Tagger
+from simgrid_broker.turns.tagging import TAGGED_BY, TYPED_BY, Tagger
 from simgrid_broker.turns.turn import AGAIN, ASK, CLEAR, OVER
 from simgrid_broker.turns.work_queues import JobNumbers, WorkQueues, keys_of
 from simgrid_broker.units import HOUR
@@ -68,7 +67,7 @@ THROTTLER = Table("throttler", "the cycles of job generation of one work queue w
     Column("running", "f8", "jobs", "PanDA", "Sum of the running jobs of these"),
     Column("made", "f8", "jobs", "JobGenerator", "Jobs made"),
 ))
-DECIDES_KIND = ("share", "corecount", "ramcount", "ramunit", *TAGGED_BY)
+DECIDES_KIND = ("share", *TYPED_BY, *TAGGED_BY)
 """Columns of a task that decide its share and its resource type."""
 
 
@@ -275,13 +274,11 @@ def intake_remarks(world: World, cfg: Gdpconfig) -> Iterator[str]:
 def _work_queues(world: World) -> dict[tuple[int, int], np.ndarray]:
     """Which tasks of a trace, (n_tasks,) bool, have each share and resource type."""
     tasks, tagger = world.arrays.tasks, Tagger(world, world.scenario.shares_in_use)
-    bounds = tuple(world.scenario.resource_types.values())
     rows, kind_of = kinds_of_tasks(world.arrays, DECIDES_KIND)
     found: dict[tuple[int, int], np.ndarray] = {}
-    for number, (row, task) in enumerate(zip(rows.tolist(), tasks[rows], strict=True)):
-        share = int(task["share"]) if task["share"] >= 0 else tagger.share_of(tasks, row)
-        kind = resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]) or nan,
-                                RAM_UNITS[task["ramunit"]], 0.0)
+    for number, row in enumerate(rows.tolist()):
+        named, kind = tasks["share"].item(row), tagger.type_of(tasks, row)
+        share = named if named >= 0 else tagger.share_of(tasks, row)
         if UNDEFINED not in (share, kind):
             found[share, kind] = found.get((share, kind), False) | (kind_of == number)
     return found

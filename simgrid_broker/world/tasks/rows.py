@@ -141,10 +141,12 @@ def kinds_of_tasks(arrays: Arrays, columns: Sequence[str]) -> tuple[np.ndarray, 
 
     Tasks are of one kind if they agree in all of `columns`.
     """
-    rows = np.flatnonzero(recorded_of_tasks(arrays))
-    _, first, alike = np.unique(arrays.tasks[rows][list(columns)], return_index=True, return_inverse=True)
-    kind = np.full(len(arrays.tasks), -1)
-    kind[rows] = alike.ravel()
+    rows, kind = np.flatnonzero(recorded_of_tasks(arrays)), np.full(len(arrays.tasks), -1)
+    alike = np.zeros(len(rows), np.int64)
+    for name in columns:                          # one after the other: NumPy takes ten times as long to sort records
+        values, codes = np.unique(arrays.tasks[name][rows], return_inverse=True)
+        _, first, alike = np.unique(alike * len(values) + codes, return_index=True, return_inverse=True)
+    kind[rows] = alike
     return rows[first], kind
 
 
