@@ -77,6 +77,8 @@ def test_scouts_are_judged():
         status="finished", n_files=9),)), id="but not of a dataset that is finished"),
     pytest.param(T.RUNNING, [READ._replace(state="mutable")], (T.DEFINED, (READ._replace(
         state="mutable", status="toupdate"),)), id="more may come"),
+    pytest.param(T.RUNNING, [LEFT._replace(state="mutable")], (T.DEFINED, (LEFT._replace(
+        state="mutable", status="toupdate"),)), id="more may come, and some may not be used yet"),
     pytest.param(T.RUNNING, [READ._replace(state="mutable", status="done")], (T.DEFINED, (READ._replace(
         state="mutable", status="toupdate"),)), id="more may come to one that is done"),
     pytest.param(T.PREPROCESSING, [READ._replace(finished=4)], (T.REGISTERED, (READ._replace(
