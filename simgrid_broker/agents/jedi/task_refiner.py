@@ -82,7 +82,7 @@ def reads_deleted(world: World, row: int) -> bool:
     """True if DDM does not know a dataset that a task reads: the ContentsFeeder then breaks it; JEDI TWiki, dataset
     status."""
     deleted = world.arrays.datasets["deleted"]
-    return np.count_nonzero(deleted[:len(world.catalogue.names)]) > 0 and any(      # no other dataset is ever deleted
+    return bool(np.count_nonzero(deleted[:len(world.catalogue.names)])) and any(    # no other dataset is ever deleted
         deleted[number] for number in (*datasets_of(world.arrays, row), *numbers_of(world.arrays, row)))
 
 

@@ -186,7 +186,8 @@ def _named(rgb: tuple[float, float, float]) -> str:
 
 
 def _is_circle(path: Path) -> bool:
-    return len(path.vertices) == N_CIRCLE and path.codes is not None and path.codes[1] == Path.CURVE4
+    codes = np.asarray(path.codes if path.codes is not None else ())
+    return len(codes) == N_CIRCLE and bool(codes[1] == Path.CURVE4)
 
 
 def _circle(x0: float, y0: float, x1: float, y1: float) -> str:
