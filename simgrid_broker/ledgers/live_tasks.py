@@ -33,7 +33,7 @@ class LiveTasks:
         self.world = world
         self.rows = np.zeros(0, np.int64)
         self.lists: dict[tuple[int, ...], tuple[int, np.ndarray]] = {}
-        self.on_arrival: Callable[[], object] = tuple
+        self.on_arrival: Callable[[], None] = lambda: None
 
     def add(self, rows: Iterable[int]) -> None:
         """Append tasks that arrive."""

@@ -9,6 +9,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from simgrid_broker.compiled import uncompiled
 from simgrid_broker.names import JobStatus, TaskStatus, TransferKind
 from simgrid_broker.scenario.snapshot import (
     JOB_BROKERAGE,
@@ -121,7 +122,8 @@ def _activity(world: World, snapshot: Snapshot, by_count: Mapping[str, np.ndarra
     """Columns of `views.LOAD` that no table of the world holds, (n_queues,) each; by_count: those of the counts."""
     queues = [snapshot.queues.get(name, QueueNumbers()) for name in world.vocabularies["queues"]]
     columns = {column.name: np.array([column.of(queue) for queue in queues], column.dtype) for column in QUEUE_NUMBERS}
-    closed = {name for site, name in enumerate(world.vocabularies["sites"]) if is_unwritable(world.arrays, site)}
+    closed = {name for site, name in enumerate(world.vocabularies["sites"])
+              if uncompiled(is_unwritable)(world.arrays, site)}
     columns["transferring_unwritable"] += [sum(jobs for nucleus, jobs in queue.transferring_to.items()
                                                if nucleus in closed) for queue in queues]
     columns["cores_starting"] = np.array([counted if queue.cores_starting is None else queue.cores_starting for
