@@ -159,10 +159,10 @@ class Watch:
 
     def _every(self, every: Callable) -> Callable:
         """`Control.every` whose work is a turn of the agent that calls it."""
-        def watched(control: Control, period: float, work: Callable, name: str) -> Any:
+        def watched(control: Control, period: float, work: Callable, name: str, *rests: Callable) -> Any:
             agent = self.agent or next((f"agent {one.__name__}" for one in package.AGENTS if inspect.getmodule(
                 one) is inspect.getmodule(work)), f"agent {name}")
-            return every(control, period, self._as_turn(agent, work), name)
+            return every(control, period, self._as_turn(agent, work), name, *rests)
         return watched
 
     def _calendar(self, calendar: Callable) -> Callable:
