@@ -91,7 +91,7 @@ def test_disk_traffic_of_running_jobs_is_counted_by_core():
 
 def test_running_jobs_have_the_disk_traffic_that_their_task_has_now():
     bench = bench_of(dict(diskio=800.0))
-    for status in (S.RUNNING, S.RUNNING, S.TRANSFERRING):
+    for status in (S.RUNNING, S.TRANSFERRING):
         put_job(bench, status, corecount=8)
     set_task(bench.world, 0, diskio=80.0)
     assert load(bench)["diskio"].tolist() == [10, 0]
