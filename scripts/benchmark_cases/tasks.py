@@ -57,14 +57,15 @@ def turning() -> Iterator[list[Turn]]:
     """Of simulations that begin within, the turns of task brokerage are appended to the list."""
     every, found = Control.every, list[Turn]()
 
-    def noted(control: Control, period: float, work: Callable[[], float | None], name: str) -> Process:
+    def noted(control: Control, period: float, work: Callable[[], float | None], name: str,
+              *rests: Callable[[], bool]) -> Process:
         def timed() -> float | None:
             log = control.books.decisions
             before, began = log.n_decisions, time.thread_time()
             again = work()
             found.append(Turn(time.thread_time() - began, log.n_decisions - before))
             return again
-        return every(control, period, timed if name == "taskbroker" else work, name)
+        return every(control, period, timed if name == "taskbroker" else work, name, *rests)
     Control.every = noted
     try:
         yield found
