@@ -65,8 +65,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("agents.users.priority_massage.PriorityMassage._jobs",
      "np.where(paused, 0, user_limits.HELD) -> np.where(paused, 1, user_limits.HELD)"): "any other flag is not HELD",
     ("agents.jedi.task_refiner.priority_of_user",
-     "luck.uniform(control.seed, luck.STREAMS['task_draw'], int(task['luck']), MOVE_INPUT, 0) -> "
-     "luck.uniform(control.seed, luck.STREAMS['task_draw'], int(task['luck']), MOVE_INPUT + 1, 0)"):
+     "luck.uniform(control.seed, luck.STREAMS['task_draw'], tasks['luck'].item(row), MOVE_INPUT, 0) -> "
+     "luck.uniform(control.seed, luck.STREAMS['task_draw'], tasks['luck'].item(row), MOVE_INPUT + 1, 0)"):
         "any draw of the task will do",
     ("agents.panda.statistics.ShareOrder._is_the_same",
      "return self.stretchable is None and order.half_life_s == 0 and (order.share_order is rules.share_... -> "
